@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench/machine.h"
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 #include "schemas/codec.h"
 #include "stream/job/shard.h"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "dsl/load/text_definitions.h"
 #include "dsl/text/scanner.h"
-#include "dsl/text_definitions.h"
 
 using namespace tocsin;
 

@@ -10,9 +10,9 @@
 
 #include "bench/load.h"
 #include "bench/machine.h"
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
+#include "dsl/load/text_definitions.h"
 #include "dsl/text/extraction.h"
-#include "dsl/text_definitions.h"
 #include "schemas/snapshot.h"
 #include "stream/job/shard.h"
 

@@ -8,8 +8,8 @@
 
 #include "adapters/cli/packs.h"
 #include "adapters/cli/say.h"
-#include "dsl/case_runner.h"
-#include "dsl/tunes.h"
+#include "dsl/cases/case_runner.h"
+#include "dsl/load/tunes.h"
 
 namespace tocsin::adapters::cli {
 

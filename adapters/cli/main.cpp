@@ -26,7 +26,7 @@
 #include "adapters/cli/usage.h"
 #include "adapters/cli/version.h"
 #include "adapters/wrap/wrap.h"
-#include "dsl/reference.h"
+#include "dsl/load/reference.h"
 #include "stream/graph/kernels.h"
 #include "stream/values/record.h"
 

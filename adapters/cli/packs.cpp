@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "dsl/case_runner.h"
+#include "dsl/cases/case_runner.h"
 
 namespace tocsin::adapters::cli {
 

@@ -35,7 +35,7 @@
 #include "adapters/service/ingest_role.h"
 #include "adapters/service/push_role.h"
 #include "adapters/service/service.h"
-#include "dsl/problems.h"
+#include "dsl/lua/problems.h"
 
 namespace tocsin::adapters::cli {
 namespace {

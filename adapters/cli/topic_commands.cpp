@@ -14,7 +14,7 @@
 #include "adapters/formats/printable.h"
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/kafka/topics.h"
-#include "dsl/problems.h"
+#include "stream/values/nearest.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -41,7 +41,7 @@ int read(const kafka::Address& cluster, const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end())
     return cannot(
         {stream::Errc::refused, fmt::format("the service has no topic '{}'{}; it has {}", formats::printable(name),
-                                            dsl::nearest(name, names), fmt::join(names, ", "))});
+                                            stream::nearest(name, names), fmt::join(names, ", "))});
   const bool text =
       name == kafka::topic::alerts || name == kafka::topic::verdicts || name == kafka::topic::unattributed;
   const auto done = kafka::read_topic(cluster, name, [&](const kafka::TopicRecord& record) {

@@ -17,7 +17,7 @@
 #include "adapters/cli/usage.h"
 #include "adapters/formats/parse_time.h"
 #include "adapters/formats/printable.h"
-#include "dsl/problems.h"
+#include "stream/values/nearest.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -43,7 +43,7 @@ Error no_such_job(const kafka::RecordOptions& asked, const kafka::Recorded& reco
   const std::vector<std::string> jobs{recorded.jobs.begin(), recorded.jobs.end()};
   const std::size_t shown = std::min(jobs.size(), most);
   std::string text = fmt::format("no record of job '{}'{} in {}{}", formats::printable(asked.subject),
-                                 dsl::nearest(asked.subject, jobs), asked.begin || asked.end ? "this part of " : "",
+                                 stream::nearest(asked.subject, jobs), asked.begin || asked.end ? "this part of " : "",
                                  recorded.partition);
   if (jobs.empty()) text += ": there is none of any job";
   else

@@ -20,7 +20,7 @@
 #include "adapters/formats/line_file.h"
 #include "adapters/ingest/host_list.h"
 #include "adapters/ingest/translator.h"
-#include "dsl/problems.h"
+#include "stream/values/nearest.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -128,7 +128,7 @@ stream::Result<ingest::Source> source_named(const config::Config& config, const 
   if (name.empty())
     return Error{Errc::not_found,
                  fmt::format("{} has several sources: name one with --source: {}", file, fmt::join(names, ", "))};
-  return Error{Errc::not_found, fmt::format("{} has no source '{}'{}", file, name, dsl::nearest(name, names))};
+  return Error{Errc::not_found, fmt::format("{} has no source '{}'{}", file, name, stream::nearest(name, names))};
 }
 
 // A file that is small enough is one message; of a larger one each line is.

@@ -8,7 +8,7 @@
 
 #include "adapters/cli/say.h"
 #include "adapters/formats/printable.h"
-#include "dsl/problems.h"
+#include "stream/values/nearest.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -35,11 +35,12 @@ std::string stranger(const CLI::App& app, const CLI::App& command) {
   if (option != words.end()) {
     for (const CLI::Option* one : command.get_options())
       for (const std::string& name : one->get_lnames()) known.push_back("--" + name);
-    return fmt::format("there is no option {}{}", *option, dsl::nearest(option->substr(0, option->find('=')), known));
+    return fmt::format("there is no option {}{}", *option,
+                       stream::nearest(option->substr(0, option->find('=')), known));
   }
   if (&command != &app) return fmt::format("'{}' is one argument too many", words.front());
   for (const CLI::App* one : app.get_subcommands({})) known.push_back(one->get_name());
-  return fmt::format("there is no command '{}'{}", words.front(), dsl::nearest(words.front(), known));
+  return fmt::format("there is no command '{}'{}", words.front(), stream::nearest(words.front(), known));
 }
 
 }  // namespace

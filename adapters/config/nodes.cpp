@@ -6,7 +6,7 @@
 #include <set>
 
 #include "adapters/config/reader.h"
-#include "dsl/problems.h"
+#include "stream/values/nearest.h"
 
 namespace tocsin::adapters::config {
 namespace {
@@ -48,7 +48,7 @@ class NodesReader : YamlFile {
         else wrong(pair.second, key + " is a text");
       }
       if (!more.empty()) names.push_back(more);
-      if (!known) wrong(pair.first, fmt::format("there is no '{}' here{}", key, dsl::nearest(key, names)));
+      if (!known) wrong(pair.first, fmt::format("there is no '{}' here{}", key, stream::nearest(key, names)));
     }
   }
 

@@ -9,7 +9,7 @@
 #include "adapters/config/nodes.h"
 #include "adapters/config/reader.h"
 #include "adapters/net/certificates.h"
-#include "dsl/problems.h"
+#include "stream/values/nearest.h"
 
 namespace tocsin::adapters::config {
 
@@ -39,7 +39,7 @@ Error YamlFile::problems() {
 
 void Reader::unknown(const YAML::Node& key, const std::string& section, std::vector<std::string> siblings) {
   const std::string& name = key.Scalar();
-  const std::string meant = dsl::nearest(name, siblings);
+  const std::string meant = stream::nearest(name, siblings);
   std::string elsewhere;
   for (const Section& other : sections())
     for (const Option& option : other.options)

@@ -12,7 +12,7 @@
 #include "adapters/kafka/address.h"
 #include "adapters/net/certificates.h"
 #include "adapters/net/credentials.h"
-#include "dsl/problems.h"
+#include "stream/values/nearest.h"
 
 namespace tocsin::adapters::config {
 namespace {
@@ -26,7 +26,7 @@ std::string problem_of_property(const std::string& name, const std::string& valu
   if (!in_a_file && secret_property(name))
     return fmt::format("{} is a secret: put it into a file, and name that in kafka.property_files", name);
   if (!kafka::is_option(name))
-    return fmt::format("librdkafka has no property {}{}", name, dsl::nearest(name, kafka::option_names()));
+    return fmt::format("librdkafka has no property {}{}", name, stream::nearest(name, kafka::option_names()));
   if (in_a_file)
     return property_of_file(name) ? "" : fmt::format("{} is no secret: write its value in kafka.properties", name);
   const std::string problem = kafka::problem_of_option(name, value);
@@ -52,7 +52,7 @@ void Reader::set(std::string* place, const YAML::Node& node) {
   *place = node.Scalar();
   if (!choices_.empty() && std::find(choices_.begin(), choices_.end(), *place) == choices_.end())
     return wrong(node, fmt::format("{} is {}, and not '{}'{}", option_, type_of(place, form_, choices_), *place,
-                                   dsl::nearest(*place, choices_)));
+                                   stream::nearest(*place, choices_)));
   check_form(*place, node);
 }
 

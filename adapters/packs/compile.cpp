@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "adapters/packs/pattern_cache.h"
-#include "dsl/problems.h"
-#include "dsl/text_definitions.h"
+#include "dsl/load/text_definitions.h"
+#include "dsl/lua/problems.h"
+#include "stream/values/nearest.h"
 
 namespace tocsin::adapters::packs {
 
@@ -32,7 +33,7 @@ struct Declared {
   std::string near(const std::string& name) const {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < signals.size(); ++i) names.push_back(signals[static_cast<stream::SignalId>(i)].name);
-    return dsl::nearest(name, names);
+    return stream::nearest(name, names);
   }
   const stream::SignalDefinition* find(const dsl::text::Definition& of, const std::string& name,
                                        const char* what) const {
@@ -52,7 +53,7 @@ struct Declared {
     for (const auto& field : signal->fields) known.push_back(field.name);
     for (const auto& field : of.fields)
       if (std::find(known.begin(), known.end(), field.name) == known.end())
-        problem(of, "event '" + name + "' has no field '" + field.name + "'" + dsl::nearest(field.name, known) +
+        problem(of, "event '" + name + "' has no field '" + field.name + "'" + stream::nearest(field.name, known) +
                         ": declare it in signals.lua, fields = { " + field.name + " = \"none\" }");
   }
   void sample(const dsl::text::Definition& of, const dsl::text::Value& value) const {
@@ -64,7 +65,7 @@ struct Declared {
       if (!source.text.empty() && !signal->values.empty() &&
           std::find(signal->values.begin(), signal->values.end(), source.text) == signal->values.end())
         problem(of, value.name + " = \"" + source.text + "\" is none of its values" +
-                        dsl::nearest(source.text, signal->values) + ": add it to values in signals.lua");
+                        stream::nearest(source.text, signal->values) + ": add it to values in signals.lua");
   }
   void check(const dsl::text::Definition& of) const {
     event(of, of.event);

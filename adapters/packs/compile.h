@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 #include "stream/ports.h"
 
 namespace tocsin::adapters::packs {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "adapters/packs/shared_texts.h"
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 #include "stream/ports.h"
 
 namespace tocsin::adapters::packs {

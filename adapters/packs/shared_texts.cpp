@@ -1,6 +1,6 @@
 #include "adapters/packs/shared_texts.h"
 
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 
 namespace tocsin::adapters::packs {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 
 namespace tocsin::adapters::service {
 

@@ -12,8 +12,8 @@
 #include <sstream>
 
 #include "adapters/formats/alert_form.h"
-#include "dsl/case_runner.h"
-#include "dsl/text_definitions.h"
+#include "dsl/cases/case_runner.h"
+#include "dsl/load/text_definitions.h"
 #include "tests/dsl/sample_pack.h"
 
 using namespace tocsin;

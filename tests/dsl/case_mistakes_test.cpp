@@ -1,7 +1,7 @@
 // Cases that would pass without a test of anything: each slip is named when they are loaded.
 #include <doctest/doctest.h>
 
-#include "dsl/case_runner.h"
+#include "dsl/cases/case_runner.h"
 #include "tests/dsl/sample_pack.h"
 
 using namespace tocsin;

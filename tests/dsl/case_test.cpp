@@ -1,7 +1,7 @@
 // Cases that are not met: each says what was expected, and what was reported instead.
 #include <doctest/doctest.h>
 
-#include "dsl/case_runner.h"
+#include "dsl/cases/case_runner.h"
 #include "tests/dsl/sample_pack.h"
 
 using namespace tocsin;

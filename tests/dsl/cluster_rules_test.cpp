@@ -1,7 +1,7 @@
 // Rules of the cluster: what they may say, and what is refused with what to write instead.
 #include <doctest/doctest.h>
 
-#include "dsl/case_runner.h"
+#include "dsl/cases/case_runner.h"
 #include "tests/dsl/reported.h"
 
 using namespace tocsin;

@@ -3,9 +3,10 @@
 
 #include <lua.hpp>
 
-#include "dsl/environment.h"
-#include "dsl/host.h"
-#include "dsl/text_definitions.h"
+#include "dsl/load/declarations.h"
+#include "dsl/load/text_definitions.h"
+#include "dsl/lua/environment.h"
+#include "dsl/lua/host.h"
 #include "tests/dsl/sample_pack.h"
 
 using namespace tocsin;
@@ -172,7 +173,7 @@ TEST_CASE("the ledger reads zero once the host is gone, whatever happened in it"
   {
     Host host{small()};
     ledger = host.keep_ledger();
-    CHECK_FALSE(host.guarded(1'000'000, [](lua_State* state) { register_environment(state); }));
+    CHECK_FALSE(host.guarded(1'000'000, [](lua_State* state) { register_environment(state, register_declarations); }));
     CHECK(ledger->used > 0);
     const auto failure = host.guarded(1'000'000'000, [](lua_State* state) {
       for (int i = 1;; ++i) {

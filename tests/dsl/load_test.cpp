@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dsl/durations.h"
-#include "dsl/tunes.h"
+#include "dsl/load/tunes.h"
+#include "dsl/lua/durations.h"
 #include "tests/dsl/sample_pack.h"
 
 using namespace tocsin;

@@ -6,8 +6,8 @@
 #include <functional>
 #include <tuple>
 
+#include "dsl/load/text_definitions.h"
 #include "dsl/text/extraction.h"
-#include "dsl/text_definitions.h"
 #include "schemas/codec.h"
 #include "tests/dsl/random_log.h"
 #include "tests/dsl/random_rules.h"

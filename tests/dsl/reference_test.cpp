@@ -2,8 +2,8 @@
 
 #include <lua.hpp>
 
-#include "dsl/host.h"
-#include "dsl/reference.h"
+#include "dsl/load/reference.h"
+#include "dsl/lua/host.h"
 #include "stream/graph/graph.h"
 #include "stream/graph/operations.h"
 

@@ -2,7 +2,7 @@
 // say nothing.
 #include <doctest/doctest.h>
 
-#include "dsl/text_definitions.h"
+#include "dsl/load/text_definitions.h"
 #include "tests/dsl/reported.h"
 
 using namespace tocsin;

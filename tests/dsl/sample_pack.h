@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 
 namespace tocsin::dsl::test {
 

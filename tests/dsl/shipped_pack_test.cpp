@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "dsl/case_runner.h"
-#include "dsl/text_definitions.h"
+#include "dsl/cases/case_runner.h"
+#include "dsl/load/text_definitions.h"
 #include "tests/dsl/sample_pack.h"
 
 using namespace tocsin;

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dsl/text_definitions.h"
+#include "dsl/load/text_definitions.h"
 #include "stream/values/archive.h"
 #include "tests/text/shipped.h"
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 
 using namespace tocsin;
 

@@ -1,7 +1,7 @@
 // What grows with what. Costs are counted at two sizes, never timed.
 #include <doctest/doctest.h>
 
-#include "dsl/text_definitions.h"
+#include "dsl/load/text_definitions.h"
 #include "tests/growth/heap.h"
 #include "tests/stream_engine/collector.h"
 

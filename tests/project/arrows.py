@@ -1,7 +1,7 @@
 """Who may include and link whom.
 
     adapters -> schemas -> stream
-    adapters -> dsl -> dsl/text -> stream
+    adapters -> dsl/cases -> dsl/load -> dsl/lua -> dsl/text -> stream
 
 and within stream: job -> ports -> rules -> windows -> graph -> topology -> values.
 
@@ -15,15 +15,19 @@ from typing import NamedTuple
 INCLUDE = re.compile(r'^\s*#\s*(?:include|include_next|import)\s*([<"])([^>"]+)[>"]')
 SOURCES = (".h", ".hpp", ".cpp", ".cc", ".c", ".inc", ".ipp")
 
+DSL = ("dsl/cases", "dsl/load", "dsl/lua", "dsl/text")
 # The components, the more specific first, and the components that each may include besides itself.
 COMPONENTS = {
     "stream": (),
     "schemas": ("stream",),
     "dsl/text": ("stream",),
-    "dsl": ("dsl/text", "stream"),
-    "adapters/cli": ("adapters", "adapters/kafka", "schemas", "dsl", "dsl/text", "stream"),
-    "adapters/kafka": ("adapters", "schemas", "dsl", "dsl/text", "stream"),
-    "adapters": ("adapters/kafka", "schemas", "dsl", "dsl/text", "stream"),
+    "dsl": (),      # all is in the folders below
+    "dsl/lua": ("dsl/text", "stream"),
+    "dsl/load": ("dsl/lua", "dsl/text", "stream"),
+    "dsl/cases": ("dsl/load", "dsl/lua", "dsl/text", "stream"),
+    "adapters/cli": ("adapters", "adapters/kafka", "schemas", *DSL, "stream"),
+    "adapters/kafka": ("adapters", "schemas", *DSL, "stream"),
+    "adapters": ("adapters/kafka", "schemas", *DSL, "stream"),
 }
 # The folders of stream/, from the inside out: each may include the folders before it and itself. "stream" itself holds the ports.
 INNER = ("values", "topology", "graph", "windows", "rules", "", "job")
@@ -50,7 +54,7 @@ class Library(NamedTuple):
 
 
 LIBRARIES = (
-    Library("Lua", re.compile(r"^(lua\w*/)?(lua|lauxlib|lualib|luaconf|lua5\.4)\.(h|hpp)$"), ("dsl",)),
+    Library("Lua", re.compile(r"^(lua\w*/)?(lua|lauxlib|lualib|luaconf|lua5\.4)\.(h|hpp)$"), ("dsl/lua", "dsl/load")),
     Library("Vectorscan", re.compile(r"^(hs/)?(hs|hs_common|hs_compile|hs_runtime|ch)\.h$"), ("dsl/text",)),
     Library("RE2", re.compile(r"^re2/"), ("dsl/text",)),
     Library("FlatBuffers", re.compile(r"^flatbuffers/|_generated\.h$"), ("schemas",)),
@@ -144,7 +148,7 @@ def judge_library(component, kind, target):
             return f"{component} includes {target}: {library.name} " + (f"belongs to {where} alone" if where else "has no component yet")
     if component_of(target) or kind == '"':
         return None
-    if component in ("stream", "dsl", "dsl/text") and target in EXECUTION:
+    if component in ("stream", *DSL) and target in EXECUTION:
         return f"{component} includes <{target}>: no mutex, atomic or thread here; executors belong to the adapters"
     if component == "stream" and target not in STANDARD | INTRINSICS | {"xxhash.h"}:
         return f"stream includes <{target}>: it knows only the standard library, without files, and xxHash"
@@ -165,14 +169,14 @@ def check_executors(root):
             text = without_comments(path.read_text(encoding="utf-8", errors="replace"))
             for number, line in enumerate(text.splitlines(), 1):
                 if re.search(r"\bthread_local\b", line):
-                    yield (f"{path.relative_to(root).as_posix()}:{number}: thread_local in {component_of(top)}: what is kept between calls is "
+                    yield (f"{path.relative_to(root).as_posix()}:{number}: thread_local in {component_of(path.relative_to(root).as_posix())}: what is kept between calls is "
                            "a member of the class that uses it, or a scratch that is passed")
     for top in ("stream", "dsl"):
         for path in sources(root, top):
             text = without_comments(path.read_text(encoding="utf-8", errors="replace"))
             for number, line in enumerate(text.splitlines(), 1):
                 if found := SHARING.search(line):
-                    yield f"{path.relative_to(root).as_posix()}:{number}: {found.group()} in {component_of(top)}: executors belong to the adapters"
+                    yield f"{path.relative_to(root).as_posix()}:{number}: {found.group()} in {component_of(path.relative_to(root).as_posix())}: executors belong to the adapters"
 
 
 # --- links -------------------------------------------------------------------------------------------------------------------------

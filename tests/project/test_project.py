@@ -22,14 +22,14 @@ SOUND = {
     "stream/CMakeLists.txt": "tocsin_library(tocsin_stream SOURCES values/row.cpp PUBLIC PkgConfig::XXHASH)\n",
     "schemas/decode.cpp": '#include <flatbuffers/flatbuffers.h>\n#include "telemetry_generated.h"\n#include "stream/values/row.h"\n',
     "schemas/CMakeLists.txt": "tocsin_library(tocsin_schemas SOURCES decode.cpp PUBLIC tocsin_stream)\n",
-    "dsl/host.cpp": '#include <lua.hpp>\n#include "dsl/text/scan.h"\n#include "stream/values/row.h"\n',
-    "dsl/CMakeLists.txt": "tocsin_library(tocsin_dsl SOURCES host.cpp PUBLIC tocsin_dsl_text)\n",
+    "dsl/lua/host.cpp": '#include <lua.hpp>\n#include "dsl/text/scan.h"\n#include "stream/values/row.h"\n',
+    "dsl/lua/CMakeLists.txt": "tocsin_library(tocsin_dsl_lua SOURCES host.cpp PUBLIC tocsin_dsl_text)\n",
     "dsl/text/scan.h": '#pragma once\n#include "stream/values/row.h"\n',
     "dsl/text/scan.cpp": '#include <hs.h>\n#include <re2/re2.h>\n#include "dsl/text/scan.h"\n',
     "dsl/text/CMakeLists.txt": "tocsin_library(tocsin_dsl_text SOURCES scan.cpp PUBLIC tocsin_stream PRIVATE PkgConfig::RE2)\n",
     "adapters/journal/read.h": '#pragma once\n#include <mutex>\n#include <unistd.h>\n#include "schemas/codec.h"\n',
-    "adapters/cli/main.cpp": '#include "adapters/cli/check.h"\n#include "adapters/journal/read.h"\n#include "dsl/loader.h"\n',
-    "adapters/CMakeLists.txt": "tocsin_library(tocsin_journal SOURCES read.cpp PUBLIC tocsin_schemas tocsin_dsl)\n",
+    "adapters/cli/main.cpp": '#include "adapters/cli/check.h"\n#include "adapters/journal/read.h"\n#include "dsl/load/loader.h"\n',
+    "adapters/CMakeLists.txt": "tocsin_library(tocsin_journal SOURCES read.cpp PUBLIC tocsin_schemas tocsin_dsl_lua)\n",
     "docs/one.md": "See [the rows](../stream/values/row.h), `stream/values/time.h` and `dsl/text/*.cpp`; `a/b` is a ratio.\n\n```\nstream/made_up.h\n```\n",
 }
 
@@ -77,11 +77,12 @@ class Includes(Project):
         self.put(path, SOUND.get(path, ""))
 
     def test_every_arrow_that_points_back_is_named(self):
-        for path, target in (("stream/values/row.h", "schemas/codec.h"), ("stream/values/row.h", "dsl/loader.h"), ("stream/values/row.h", "dsl/text/scan.h"),
-                             ("stream/values/row.h", "adapters/journal/read.h"), ("schemas/decode.cpp", "dsl/loader.h"),
+        for path, target in (("stream/values/row.h", "schemas/codec.h"), ("stream/values/row.h", "dsl/load/loader.h"), ("stream/values/row.h", "dsl/text/scan.h"),
+                             ("stream/values/row.h", "adapters/journal/read.h"), ("schemas/decode.cpp", "dsl/load/loader.h"),
                              ("schemas/decode.cpp", "dsl/text/scan.h"), ("schemas/decode.cpp", "adapters/journal/read.h"),
-                             ("dsl/text/scan.h", "dsl/loader.h"), ("dsl/text/scan.h", "schemas/codec.h"),
-                             ("dsl/host.cpp", "schemas/codec.h"), ("dsl/host.cpp", "adapters/journal/read.h")):
+                             ("dsl/text/scan.h", "dsl/load/loader.h"), ("dsl/text/scan.h", "schemas/codec.h"),
+                             ("dsl/lua/host.cpp", "schemas/codec.h"), ("dsl/lua/host.cpp", "adapters/journal/read.h"),
+                             ("dsl/lua/host.cpp", "dsl/load/loader.h"), ("dsl/load/loader.h", "dsl/cases/case_runner.h"), ("dsl/one.h", "stream/values/row.h")):
             self.assert_refused(path, f'#include "{target}"', "includes " + target, "may include")
 
     def test_an_arrow_out_of_a_folder_of_stream_is_named(self):
@@ -98,11 +99,11 @@ class Includes(Project):
 
     def test_a_library_outside_its_component_is_named(self):
         for path, target, library in (("dsl/text/scan.cpp", "lua.hpp", "Lua"), ("adapters/journal/read.h", "lauxlib.h", "Lua"),
-                                      ("dsl/host.cpp", "hs.h", "Vectorscan"), ("dsl/host.cpp", "re2/re2.h", "RE2"),
+                                      ("dsl/lua/host.cpp", "hs.h", "Vectorscan"), ("dsl/lua/host.cpp", "re2/re2.h", "RE2"),
                                       ("adapters/journal/read.h", "re2/re2.h", "RE2"),
                                       ("adapters/journal/read.h", "flatbuffers/flatbuffers.h", "FlatBuffers"),
                                       ("adapters/journal/read.h", "librdkafka/rdkafka.h", "librdkafka"),
-                                      ("dsl/host.cpp", "boost/beast/http.hpp", "HTTP")):
+                                      ("dsl/lua/host.cpp", "boost/beast/http.hpp", "HTTP")):
             self.assert_refused(path, f"#include <{target}>", library)
         self.assert_refused("adapters/journal/read.h", '#include "telemetry_generated.h"', "FlatBuffers")
 
@@ -111,16 +112,16 @@ class Includes(Project):
             self.assert_refused("stream/values/row.h", f"#include <{target}>", "only the standard library")
 
     def test_nothing_in_stream_and_dsl_is_shared_between_threads(self):
-        for path in ("stream/values/row.h", "dsl/host.cpp", "dsl/text/scan.h"):
+        for path in ("stream/values/row.h", "dsl/lua/host.cpp", "dsl/text/scan.h"):
             for target in ("mutex", "atomic", "thread", "shared_mutex"):
                 self.assert_refused(path, f"#include <{target}>", "no mutex")
         self.plant("stream/values/row.h", "static std::atomic<int> count;  // shared")
-        self.plant("dsl/host.cpp", "std::scoped_lock guard{door};")
+        self.plant("dsl/lua/host.cpp", "std::scoped_lock guard{door};")
         self.assertEqual([problem.split(" in ")[0] for problem in arrows.check_executors(self.root)],
-                         ["stream/values/row.h:5: std::atomic", "dsl/host.cpp:4: std::scoped_lock"])
+                         ["stream/values/row.h:5: std::atomic", "dsl/lua/host.cpp:4: std::scoped_lock"])
 
     def test_memory_of_a_thread_is_named_wherever_it_is(self):
-        for path in ("stream/values/row.h", "schemas/decode.cpp", "dsl/host.cpp", "adapters/journal/read.h"):
+        for path in ("stream/values/row.h", "schemas/decode.cpp", "dsl/lua/host.cpp", "adapters/journal/read.h"):
             self.plant(path, "static thread_local int scratch;  // kept")
             self.assertIn(": thread_local in ", self.only(arrows.check_executors))
             self.put(path, SOUND.get(path, ""))
@@ -128,11 +129,11 @@ class Includes(Project):
         self.assertEqual(list(arrows.check_executors(self.root)), [])
 
     def test_an_include_that_hides_its_path_is_named(self):
-        self.assert_refused("adapters/journal/read.h", '#include "../../dsl/loader.h"', "from the root")
+        self.assert_refused("adapters/journal/read.h", '#include "../../dsl/load/loader.h"', "from the root")
         self.assert_refused("stream/values/row.h", '#include "time.h"', "from the root")
         self.assert_refused("stream/values/row.h", "#include <stream/values/time.h>", "is ours")
-        self.assert_refused("stream/values/row.h", '  #  include "dsl/loader.h"', "may include")
-        self.assert_refused("stream/values/loops.inc", '#include "dsl/loader.h"', "may include")
+        self.assert_refused("stream/values/row.h", '  #  include "dsl/load/loader.h"', "may include")
+        self.assert_refused("stream/values/loops.inc", '#include "dsl/load/loader.h"', "may include")
 
 
 class Links(Project):
@@ -141,8 +142,8 @@ class Links(Project):
         self.assertIn("stream links tocsin_schemas", self.only(arrows.check_links))
 
     def test_a_link_added_after_the_library_is_named(self):
-        self.plant("dsl/text/CMakeLists.txt", "target_link_libraries(tocsin_dsl_text PRIVATE tocsin_dsl)")
-        self.assertIn("dsl/text links tocsin_dsl", self.only(arrows.check_links))
+        self.plant("dsl/text/CMakeLists.txt", "target_link_libraries(tocsin_dsl_text PRIVATE tocsin_dsl_lua)")
+        self.assertIn("dsl/text links tocsin_dsl_lua", self.only(arrows.check_links))
 
     def test_globbed_sources_are_named(self):
         self.plant("stream/CMakeLists.txt", "file(GLOB all *.cpp)")
@@ -228,11 +229,11 @@ class Manners(Project):
                           "stream/values/leaning.h does not compile alone"])
 
     def test_the_program_says_what_is_wrong_and_ends_with_1(self):
-        self.plant("stream/values/row.h", '#include "dsl/loader.h"')
+        self.plant("stream/values/row.h", '#include "dsl/load/loader.h"')
         outcome = subprocess.run([sys.executable, str(Path(__file__).with_name("check")), "includes", str(self.root)],
                                  capture_output=True, text=True, check=False)
         self.assertEqual(outcome.returncode, 1)
-        self.assertIn("stream/values/row.h:5: stream includes dsl/loader.h", outcome.stdout)
+        self.assertIn("stream/values/row.h:5: stream includes dsl/load/loader.h", outcome.stdout)
 
 
 class Semantics(Project):

@@ -3,7 +3,7 @@
 
 #include "adapters/service/job_list.h"
 #include "adapters/service/job_watch.h"
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 #include "schemas/codec.h"
 #include "tests/prometheus/examples.h"
 

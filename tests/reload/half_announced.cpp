@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "adapters/kafka/pack_history.h"
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 
 using namespace tocsin;
 using namespace tocsin::adapters;

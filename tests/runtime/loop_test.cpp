@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "dsl/loader.h"
-#include "dsl/text_definitions.h"
+#include "dsl/load/loader.h"
+#include "dsl/load/text_definitions.h"
 #include "tests/runtime/fakes.h"
 
 using namespace tocsin;

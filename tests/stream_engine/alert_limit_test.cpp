@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 #include "schemas/codec.h"
 #include "stream/job/shard.h"
 

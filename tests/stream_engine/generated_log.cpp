@@ -8,9 +8,9 @@
 #include <set>
 #include <stdexcept>
 
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
+#include "dsl/load/text_definitions.h"
 #include "dsl/text/extraction.h"
-#include "dsl/text_definitions.h"
 
 namespace tocsin::tests {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 #include "schemas/codec.h"
 #include "stream/job/shard.h"
 

@@ -1,7 +1,7 @@
 // Rules are traced at load. From then on compiled rules run without Lua.
 #include <doctest/doctest.h>
 
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 #include "tests/stream_engine/generated_log.h"
 
 using namespace tocsin;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "dsl/load/text_definitions.h"
 #include "dsl/text/extraction.h"
-#include "dsl/text_definitions.h"
 
 namespace tocsin::tests {
 

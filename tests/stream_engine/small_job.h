@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 #include "schemas/codec.h"
 #include "stream/job/shard.h"
 #include "tests/stream_engine/collector.h"

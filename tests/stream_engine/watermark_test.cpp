@@ -6,7 +6,7 @@
 #include <optional>
 #include <random>
 
-#include "dsl/loader.h"
+#include "dsl/load/loader.h"
 #include "stream/values/source_end.h"
 #include "tests/seed.h"
 #include "tests/stream_engine/generated_log.h"

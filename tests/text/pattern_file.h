@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "dsl/load/text_definitions.h"
 #include "dsl/text/extraction.h"
 #include "dsl/text/lines.h"
-#include "dsl/text_definitions.h"
 #include "stream/extractor.h"
 
 // A file of patterns in a test, and lines for it.

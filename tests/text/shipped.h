@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "dsl/text_definitions.h"
+#include "dsl/load/text_definitions.h"
 #include "stream/extractor.h"
 #include "stream/values/value.h"
 

@@ -1,0 +1,396 @@
+// The declarations in files of rules: rule, tune, case, signal, finding.
+#include "dsl/load/declarations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <lua.hpp>
+
+#include "dsl/load/case_reader.h"
+#include "dsl/load/settings.h"
+#include "dsl/load/tables.h"
+#include "dsl/lua/durations.h"
+#include "dsl/lua/host.h"
+#include "dsl/lua/problems.h"
+#include "stream/rules/alert.h"
+
+namespace tocsin::dsl {
+namespace {
+
+constexpr const char* need_type = "tocsin.need";
+
+using Strings = std::vector<std::string>;
+
+std::string name_argument(lua_State* state, const char* word) {
+  if (lua_type(state, 1) != LUA_TSTRING)
+    Host::of(state).stop(state, std::string{word} + " wants a name: " + word + " \"…\"");
+  std::string name = text_at(state, 1);
+  if (name.empty() || name.size() > 100)
+    Host::of(state).stop(state, std::string{word} + " wants a name of 1 to 100 letters");
+  if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }))
+    Host::of(state).stop(state,
+                         std::string{word} + " wants a name on one line: it stands in alerts, labels and commands");
+  return name;
+}
+
+void push_need(lua_State* state, Collection& collection, NeedSource need) {
+  const std::size_t number = collection.declared.size();
+  collection.declared.push_back(std::move(need));
+  auto* held = static_cast<std::size_t*>(lua_newuserdatauv(state, sizeof(std::size_t), 0));
+  *held = number;
+  luaL_setmetatable(state, need_type);
+}
+
+// ---- signal "x" { over = … }
+
+void read_over(const Table& table, NeedSource& need) {
+  using Span = stream::WindowSpec::Span;
+  table.push("over");
+  lua_State* state = table.state();
+  const int kind = lua_type(state, -1);
+  const std::string text = kind == LUA_TSTRING ? lua_tostring(state, -1) : "";
+  lua_pop(state, 1);
+  if (kind == LUA_TNIL)
+    return table.problem("", "signal \"" + need.signal +
+                                 "\" needs over: over = \"30s\", a number of points, \"attempt\" or \"earlier\"");
+  if (kind == LUA_TNUMBER) {
+    if (const auto points = table.whole("over", 1, 65'536))
+      need.window.span = Span::points, need.window.points = *points;
+  } else if (text == "attempt") {
+    need.window.span = Span::attempt;
+  } else if (text == "earlier") {
+    need.window.span = Span::earlier;
+  } else if (const auto over = duration_named(text); over && over->count() > 0) {
+    need.window.over = *over;
+  } else {
+    table.problem("over", "over = \"" + text + "\": " + duration_remedy(text) +
+                              ", a number of points, \"attempt\" or \"earlier\"");
+  }
+}
+
+void read_lag(const Table& table, NeedSource& need) {
+  if (!table.has("lag")) return;
+  if (need.window.span == stream::WindowSpec::Span::earlier)
+    return table.problem("lag",
+                         "lag and over = \"earlier\": the attempts before this one end where they end; leave lag out");
+  table.push("lag");
+  const bool number = lua_type(table.state(), -1) == LUA_TNUMBER;
+  lua_pop(table.state(), 1);
+  const bool points = need.window.span == stream::WindowSpec::Span::points;
+  if (number != points) return table.problem("lag", "lag and over: both a time, or both a number of points");
+  if (number) {
+    if (const auto lag = table.whole("lag", 0, 65'536)) need.window.lag_points = *lag;
+  } else if (const auto lag = table.duration("lag")) {
+    need.window.lag = *lag;
+  }
+}
+
+// A window that never holds so many values is never known.
+void check_least(const Table& table, const NeedSource& need) {
+  using Span = stream::WindowSpec::Span;
+  const auto* signal = table.collection().find_signal(need.signal);
+  if (!signal || !need.window.least) return;
+  double most = 0;
+  std::string why;
+  if (need.window.span == Span::points) {
+    most = need.window.points;
+    why = "over = " + shown(most);
+  } else if (need.window.span == Span::time && signal->kind != stream::SignalKind::event && signal->row.count() > 0) {
+    most = stream::seconds(need.window.over) / stream::seconds(signal->row);
+    why = "'" + need.signal + "' has a value each " + shown(stream::seconds(signal->row)) + " s, so " +
+          shown(stream::seconds(need.window.over)) + " s";
+  } else {
+    return;
+  }
+  if (need.window.least > most)
+    table.collection().problems->warn(need.file, table.line_of("least"),
+                                      "least = " + std::to_string(need.window.least) + " is never reached: " + why +
+                                          " holds at most " + shown(std::floor(most)) +
+                                          "; the need would be unknown for ever: lower least, or lengthen over");
+}
+
+int signal_table(lua_State* state) {
+  const std::string name = lua_tostring(state, lua_upvalueindex(1));
+  const Table table = table_argument(state, 1, "signal \"" + name + "\"");
+  table.allow({"over", "lag", "least", "freeze"});
+  NeedSource need;
+  need.file = table.place().file;
+  need.line = table.place().line;
+  need.signal = name;
+  read_over(table, need);
+  read_lag(table, need);
+  if (const auto least = table.whole("least", 1, 65'536)) need.window.least = *least;
+  need.freeze = table.yes("freeze").value_or(false);
+  check_least(table, need);
+  push_need(state, table.collection(), std::move(need));
+  return 1;
+}
+
+int signal(lua_State* state) {
+  const std::string name = name_argument(state, "signal");
+  Collection& collection = collection_of(state);
+  if (!collection.find_signal(name)) {
+    const Host::Place place = Host::where(state);
+    collection.no_signal(place.file, place.line, name);
+  }
+  const bool whole = !lua_isnoneornil(state, 2);  // signal("x", { … })
+  lua_settop(state, 2);
+  lua_pushvalue(state, 1);
+  lua_pushcclosure(state, signal_table, 1);
+  if (!whole) return 1;
+  lua_pushvalue(state, 2);
+  lua_call(state, 1, 1);
+  return 1;
+}
+
+int finding(lua_State* state) {
+  Collection& collection = collection_of(state);
+  NeedSource need;
+  const Host::Place place = Host::where(state);
+  need.file = place.file;
+  need.line = place.line;
+  if (lua_istable(state, 1)) {
+    const auto n = static_cast<lua_Integer>(lua_rawlen(state, 1));
+    for (lua_Integer i = 1; i <= n && i <= 1000; ++i) {
+      if (lua_rawgeti(state, 1, i) != LUA_TSTRING)
+        Host::of(state).stop(state, "finding lists names of rules: finding { \"…\", \"…\" }");
+      need.findings.push_back(text_at(state, -1));
+      lua_pop(state, 1);
+    }
+  } else {
+    need.findings.push_back(name_argument(state, "finding"));
+  }
+  if (need.findings.empty()) Host::of(state).stop(state, "finding of no rule: name one, or \"*\" for all others");
+  need.joined = need.findings.size() > 1 || need.findings[0] == "*";
+  push_need(state, collection, std::move(need));
+  return 1;
+}
+
+// ---- rule "x" { … }
+
+const Strings rule_keys{"family",   "severity", "summary", "per",       "every", "needs",  "peers",
+                        "params",   "fire",     "clear",   "yields_to", "shows", "causes", "actions",
+                        "evaluate", "scope",    "jobs",    "state",     "mode"};
+
+void read_needs(const Table& table, RuleSource& rule) {
+  lua_State* state = table.state();
+  table.push("needs");
+  if (!lua_istable(state, -1)) {
+    table.problem("needs", "needs wants a table: needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
+    lua_pop(state, 1);
+    return;
+  }
+  const Table needs{state, lua_gettop(state), table.collection(), table.place()};
+  for (const std::string& name : needs.names()) {
+    needs.push(name);
+    if (const auto* number = static_cast<const std::size_t*>(luaL_testudata(state, -1, need_type)))
+      rule.needs[name] = table.collection().declared[*number];
+    else if (lua_isfunction(state, -1))
+      needs.problem(name, "need '" + name + "' has no span: write signal \"…\" { over = \"30s\" }");
+    else
+      needs.problem(name, "need '" + name + "' is a " + luaL_typename(state, -1) +
+                              ": write signal \"…\" { over = \"30s\" } or finding \"…\"");
+    rule.needs_refused |= !rule.needs.contains(name);
+    lua_pop(state, 1);
+  }
+  if (needs.length() > 0)
+    table.problem("needs", "a need has a name: needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
+  lua_pop(state, 1);
+}
+
+// actions = { cause = "kill -CONT {pid} on {node}", otherwise = { "restart {node}", "restart the job" } }
+void read_actions(const Table& table, RuleSource& rule) {
+  if (!table.has("actions")) return;
+  lua_State* state = table.state();
+  table.push("actions");
+  if (!lua_istable(state, -1)) {
+    lua_pop(state, 1);
+    return table.problem(
+        "actions", "actions wants a table: actions = { cause = \"kill -CONT {pid} on {node}\", otherwise = \"…\" }");
+  }
+  const Table actions{state, lua_gettop(state), table.collection(), table.place()};
+  for (const std::string& name : actions.names()) rule.actions[name] = actions.texts(name);
+  std::vector<std::string> causes{"otherwise"};
+  for (const auto& [cause, text] : rule.causes) causes.push_back(cause);
+  if (rule.causes.contains("otherwise"))
+    table.problem("causes", "a cause cannot be called otherwise: in actions that is what to do where no cause is yes");
+  for (const std::string& name : actions.names()) {
+    if (std::find(causes.begin(), causes.end(), name) == causes.end())
+      table.problem("actions", "actions names '" + name + "', which is not in causes" + nearest(name, causes) +
+                                   ": name a cause, or write otherwise = \"…\"");
+    if (actions.texts(name).empty())
+      actions.problem(name, "actions." + name + " says nothing: write a command or a decision");
+  }
+  if (actions.length() > 0)
+    table.problem("actions", "an action has the name of its cause, or otherwise: actions = { otherwise = \"…\" }");
+  lua_pop(state, 1);
+}
+
+void read_state(const Table& table, RuleSource& rule) {
+  for (const auto& [name, value] : table.params("state")) {
+    if (const auto* number = std::get_if<double>(&value)) rule.state[name] = *number;
+    else table.problem(name, "state." + name + " is a column of numbers: give its first value, " + name + " = 0");
+  }
+}
+
+void read_evaluate(const Table& table, RuleSource& rule) {
+  lua_State* state = table.state();
+  table.push("evaluate");
+  if (!lua_isfunction(state, -1) || lua_iscfunction(state, -1)) {
+    lua_pop(state, 1);
+    table.problem(table.has("evaluate") ? "evaluate" : "",
+                  "evaluate is missing: write evaluate = function(job, p) … return mask end");
+    return;
+  }
+  lua_Debug debug{};
+  lua_pushvalue(state, -1);
+  lua_getinfo(state, ">S", &debug);
+  rule.first_line = debug.linedefined;
+  rule.last_line = debug.lastlinedefined;
+  rule.evaluate = luaL_ref(state, LUA_REGISTRYINDEX);
+}
+
+bool lists_nothing(const Table& table, const std::string& key) {
+  table.push(key);
+  const bool nothing = lua_istable(table.state(), -1) && lua_rawlen(table.state(), -1) == 0;
+  lua_pop(table.state(), 1);
+  return nothing;
+}
+
+int rule_table(lua_State* state) {
+  const std::string name = lua_tostring(state, lua_upvalueindex(1));
+  const Table table = table_argument(state, 1, "rule \"" + name + "\"");
+  Collection& collection = table.collection();
+  collection.unfinished.end("rule", name);
+  Problems& problems = *collection.problems;
+  problems.about(name);
+  if (collection.part != Collection::Part::rules) {
+    table.problem("", "rules stand in files of their own, not in signals.lua or verdict.lua");
+    return 0;
+  }
+  if (const auto first = collection.rules.find(name); first != collection.rules.end())
+    table.problem("", "a second rule '" + name + "': the first is at " + first->second.file + ":" +
+                          std::to_string(first->second.line) + "; give one of them another name");
+  if (name == stream::limit_rule)
+    table.problem("",
+                  "the engine's own alerts about their limit are called '" + name + "': give the rule another name");
+  table.allow(rule_keys);
+
+  RuleSource rule;
+  rule.name = name;
+  rule.file = table.place().file;
+  rule.line = table.place().line;
+  rule.family = table.text("family").value_or("");
+  rule.summary = table.text("summary").value_or("");
+  rule.shows = table.text("shows").value_or("");
+  rule.severity = table.severity();
+  rule.mode = table.mode();
+  rule.every = table.texts("every");
+  rule.fire = table.persistence("fire");
+  rule.clear = table.persistence("clear");
+  rule.yields_to = table.texts("yields_to");
+  rule.peers = table.texts("peers");
+  rule.params = table.params("params");
+  rule.jobs = table.text_map("jobs");
+  rule.causes = table.text_map("causes");
+  read_actions(table, rule);
+  if (table.has("needs")) read_needs(table, rule);
+  else
+    table.problem(
+        "",
+        "needs is missing: what a rule reads it lists there, needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
+  if (table.has("state")) read_state(table, rule);
+  read_evaluate(table, rule);
+
+  if (rule.severity.value_or(stream::Severity::warning) != stream::Severity::none) {
+    if (rule.summary.empty())
+      problems.warn(rule.file, rule.line,
+                    "summary is missing: its alert would not say what is wrong; write summary = \"One rank is slow\"",
+                    true);
+    if (rule.shows.empty())
+      problems.warn(rule.file, rule.line,
+                    "shows is missing: its alert would not say what was seen; write shows = \"rank {rank}: …\"", true);
+  }
+  rule.scope = table.scope();
+  rule.per = table.per(rule.scope);
+  if (!table.has("every")) table.problem("", "every is missing: write every = \"10s\", the name of a need, or \"end\"");
+  else if (lists_nothing(table, "every"))
+    table.problem(
+        "every",
+        "every lists nothing, so the rule would never run: write every = \"10s\", the name of a need, or \"end\"");
+  collection.rules.emplace(name, std::move(rule));
+  problems.about("");
+  return 0;
+}
+
+int tune_table(lua_State* state) {
+  const std::string name = lua_tostring(state, lua_upvalueindex(1));
+  const Table table = table_argument(state, 1, "tune \"" + name + "\"");
+  table.collection().unfinished.end("tune", name);
+  static const Strings keys{"jobs", "params", "mode", "severity", "fire", "clear", "row", "lateness"};
+  for (const std::string& key : table.names())
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      table.problem(key, "tune '" + name + "': '" + key + "' cannot be tuned" + nearest(key, keys) +
+                             ": write a rule of your own instead");
+  TuneSource tune;
+  tune.name = name;
+  tune.file = table.place().file;
+  tune.line = table.place().line;
+  tune.severity = table.severity();
+  tune.mode = table.mode();
+  tune.fire = table.persistence("fire");
+  tune.clear = table.persistence("clear");
+  tune.params = table.params("params");
+  if (table.has("jobs")) tune.jobs = table.text_map("jobs");
+  const RowSettings rows = read_row_settings(table);
+  tune.row = rows.row, tune.lateness = rows.lateness;
+  table.collection().tunes.push_back(std::move(tune));
+  return 0;
+}
+
+int case_table(lua_State* state) {
+  const std::string name = lua_tostring(state, lua_upvalueindex(1));
+  const Table table = table_argument(state, 1, "case \"" + name + "\"");
+  table.collection().unfinished.end("case", name);
+  read_case(table, name);
+  return 0;
+}
+
+// word "name" gives a function that takes the table.
+template <lua_CFunction then>
+int named(lua_State* state) {
+  const std::string word = lua_tostring(state, lua_upvalueindex(1)), name = name_argument(state, word.c_str());
+  collection_of(state).unfinished.begin(word, name, Host::where(state));
+  const bool whole = !lua_isnoneornil(state, 2);  // rule("x", { … })
+  lua_settop(state, 2);
+  lua_pushvalue(state, 1);
+  lua_pushcclosure(state, then, 1);
+  if (!whole) return 1;
+  lua_pushvalue(state, 2);
+  lua_call(state, 1, 0);
+  return 0;
+}
+
+}  // namespace
+
+void register_declarations(lua_State* state) {
+  luaL_newmetatable(state, need_type);
+  lua_pop(state, 1);
+  const auto add = [state](const char* name, lua_CFunction function) {
+    lua_pushcfunction(state, function);
+    lua_setfield(state, -2, name);
+  };
+  const auto add_named = [state](const char* name, lua_CFunction function) {
+    lua_pushstring(state, name);
+    lua_pushcclosure(state, function, 1);
+    lua_setfield(state, -2, name);
+  };
+  add_named("rule", named<rule_table>);
+  add_named("tune", named<tune_table>);
+  add_named("case", named<case_table>);
+  add("signal", signal);
+  add("finding", finding);
+  register_settings(state);
+  register_case_values(state);
+}
+
+}  // namespace tocsin::dsl

@@ -1,0 +1,119 @@
+// Loads a pack: signals, rules, verdict; then assembles, traces and checks. Whole or not at all.
+#include "dsl/load/loader.h"
+
+#include <algorithm>
+
+#include "dsl/load/assembly.h"
+#include "dsl/load/case_checks.h"
+#include "dsl/load/rule_files.h"
+#include "dsl/load/script_host.h"
+#include "dsl/load/templates.h"
+#include "dsl/load/tracing.h"
+#include "dsl/lua/problems.h"
+#include "stream/values/digest.h"
+
+namespace tocsin::dsl {
+namespace {
+
+constexpr std::uint64_t least_bytes = 1u << 20;
+
+struct Load {
+  const PackFiles& files;
+  const Budgets& budgets;
+  RuleFiles source_files{files, budgets};
+  Problems& problems = source_files.problems;
+  Collection& collection = source_files.collection;
+  std::shared_ptr<stream::Pack> pack = std::make_shared<stream::Pack>();
+  std::unique_ptr<stream::Graph> graph{};
+
+  // In a script's texts, a name that is not a member's is a value that evaluate has to return.
+  void texts_of_script(const RuleSource& source, stream::Rule& rule) {
+    const auto members = member_names(rule.per);
+    const auto is_value = [&](const std::string& name) {
+      return std::find(members.begin(), members.end(), name) == members.end() && !stream::level_named(name);
+    };
+    const auto parse = [&](const std::string& key, const std::string& written) -> stream::TextTemplate {
+      if (written.empty()) return {};
+      auto parsed = parse_template(written, rule.per, is_value);
+      if (parsed) return std::move(*parsed);
+      problems.add(source.file, problems.line_of_key(source.file, source.line, key),
+                   key + ": " + parsed.error().message);
+      return {};
+    };
+    rule.shows = parse("shows", source.shows);
+    rule.causes.clear();
+    for (const auto& [cause, written] : source.causes) rule.causes.push_back({cause, {}, parse(cause, written)});
+    rule.actions.clear();
+    for (const auto& [cause, texts] : source.actions) {
+      stream::Action action{cause == "otherwise" ? "" : cause, {}};
+      for (const std::string& written : texts) action.texts.push_back(parse("actions", written));
+      rule.actions.push_back(std::move(action));
+    }
+  }
+
+  void trace_rules() {
+    for (std::size_t i = 0; i < pack->rules.size(); ++i) {
+      stream::Rule& rule = pack->rules[i];
+      const RuleSource& source = collection.rules.at(rule.name);
+      const auto index = static_cast<stream::RuleIndex>(i);
+      problems.about(rule.name);
+      if (const auto file = files.find(source.file); file != files.end())
+        rule.source_hash = stream::hash_text(file->second);
+      declare_needs(collection, source, index, *pack, *graph);
+      // After an unknown signal or level nothing more is known about a function.
+      if (source.evaluate < 0 || source.per.empty() || source.needs_refused || rule.needs.size() != source.needs.size())
+        continue;
+      trace(*source_files.host, collection, source, index, *pack, *graph);
+      if (!rule.scripted && budgets.all_scripted && !problems.fatal()) rule.scripted = "all rules were asked to be";
+      // The trace of a script stays: its reductions are maintained incrementally, and its frozen values have lasting
+      // nodes.
+      if (rule.scripted) script(source, index);
+    }
+    problems.about("");
+  }
+  void script(const RuleSource& source, stream::RuleIndex index) {
+    stream::Rule& rule = pack->rules[static_cast<std::size_t>(index)];
+    rule.answer = {};
+    rule.hot.clear(), rule.cold.clear(), rule.outputs.clear();
+    rule.who.reset();
+    for (auto& field : rule.state) {
+      field.write.reset();
+      (void)graph->state(index, field.name, rule.per);
+    }
+    if (!source.peers.empty()) (void)graph->peers(source.peers);
+    texts_of_script(source, rule);
+  }
+
+  void keep_scripts() {
+    if (std::any_of(pack->rules.begin(), pack->rules.end(),
+                    [](const stream::Rule& rule) { return rule.scripted.has_value(); }))
+      pack->scripts = script_source(budgets);
+  }
+
+  Loaded run() {
+    source_files.read();
+    assemble(collection, *pack);
+    check_cases(collection);
+    graph = std::make_unique<stream::Graph>(pack->signals);
+    trace_rules();
+    pack->graph = std::move(graph);
+    pack->text = pack_text(files);
+    pack->hash = pack_hash(pack->text);
+    keep_scripts();
+    return {problems.fatal() ? nullptr : std::move(pack), problems.take(), std::move(collection.cases)};
+  }
+};
+
+}  // namespace
+
+Loaded load(const PackFiles& files, const Budgets& budgets) {
+  if (budgets.bytes < least_bytes) {
+    Problem problem;
+    problem.message =
+        "a budget of " + std::to_string(budgets.bytes) + " bytes is too small for Lua to start: give it at least 1 MiB";
+    return {nullptr, {std::move(problem)}, {}};
+  }
+  return Load{files, budgets}.run();
+}
+
+}  // namespace tocsin::dsl

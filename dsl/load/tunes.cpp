@@ -1,0 +1,95 @@
+#include "dsl/load/tunes.h"
+
+#include <utility>
+
+#include "dsl/load/rule_files.h"
+#include "dsl/lua/durations.h"
+
+namespace tocsin::dsl {
+namespace {
+
+std::string shown(const std::string& text) { return '"' + text + '"'; }
+std::string shown(bool yes) { return yes ? "true" : "false"; }
+std::string shown(stream::Duration duration) { return dsl::shown(stream::seconds(duration)) + "s"; }
+std::string shown(const stream::Persistence& p) {
+  return p.timed ? "for " + shown(p.span) : std::to_string(p.k) + " of " + std::to_string(p.n);
+}
+std::string shown(const std::vector<stream::Scalar>& list) {
+  std::string out = "{";
+  for (const stream::Scalar& one : list)
+    out += (out.size() > 1 ? ", " : " ") + std::visit(
+                                               [](const auto& value) {
+                                                 if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>)
+                                                   return dsl::shown(value);
+                                                 else return shown(value);
+                                               },
+                                               one);
+  return out + " }";
+}
+std::string shown(const ParamValue& value) {
+  return std::visit(
+      [](const auto& one) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(one)>, double>) return dsl::shown(one);
+        else return shown(one);
+      },
+      value);
+}
+std::string shown(const std::map<std::string, std::string>& labels) {
+  std::string out = "{";
+  for (const auto& [label, value] : labels) out += (out.size() > 1 ? ", " : " ") + label + " = " + shown(value);
+  return out + " }";
+}
+
+std::string change(const std::string& what, const std::string& now, const std::string& before) {
+  return what + " = " + now + (now == before ? " (as it was)" : " (it was " + before + ")");
+}
+
+// Applies what the tune says, as the assembly does.
+std::vector<std::string> changes(const TuneSource& tune, RuleSource& rule) {
+  std::vector<std::string> all;
+  for (const auto& [name, value] : tune.params)
+    if (const auto param = rule.params.find(name); param != rule.params.end())
+      all.push_back(change("params." + name, shown(value), shown(std::exchange(param->second, value))));
+  if (tune.severity) {
+    const auto before = std::exchange(rule.severity, tune.severity).value_or(stream::Severity::warning);
+    all.push_back(change("severity", std::string{stream::name(*tune.severity)}, std::string{stream::name(before)}));
+  }
+  if (tune.mode) {
+    const auto before = std::exchange(rule.mode, tune.mode).value_or(stream::Mode::live);
+    all.push_back(change("mode", std::string{stream::name(*tune.mode)}, std::string{stream::name(before)}));
+  }
+  const auto persistence = [&](const char* what, const std::optional<stream::Persistence>& now,
+                               std::optional<stream::Persistence>& rules) {
+    if (now) all.push_back(change(what, shown(*now), shown(std::exchange(rules, now).value_or(stream::Persistence{}))));
+  };
+  persistence("fire", tune.fire, rule.fire);
+  persistence("clear", tune.clear, rule.clear);
+  if (tune.jobs) all.push_back(change("jobs", shown(*tune.jobs), shown(std::exchange(rule.jobs, *tune.jobs))));
+  return all;
+}
+
+std::vector<std::string> changes(const TuneSource& tune, stream::SignalDefinition& signal) {
+  std::vector<std::string> all;
+  if (tune.row) all.push_back(change("row", shown(*tune.row), shown(std::exchange(signal.row, *tune.row))));
+  if (tune.lateness)
+    all.push_back(change("lateness", shown(*tune.lateness), shown(std::exchange(signal.lateness, *tune.lateness))));
+  return all;
+}
+
+}  // namespace
+
+std::vector<Tuned> tuned(const PackFiles& files, const Budgets& budgets) {
+  RuleFiles source{files, budgets};
+  source.read();
+  Collection& collection = source.collection;
+  std::vector<Tuned> all;
+  for (const TuneSource& tune : collection.tunes) {
+    if (const auto rule = collection.rules.find(tune.name); rule != collection.rules.end())
+      all.push_back({tune.name, tune.file, tune.line, changes(tune, rule->second)});
+    else if (const auto signal = collection.signals.find(tune.name); signal != collection.signals.end())
+      all.push_back({tune.name, tune.file, tune.line, changes(tune, signal->second)});
+  }
+  return all;
+}
+
+}  // namespace tocsin::dsl
