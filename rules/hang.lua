@@ -66,7 +66,7 @@ rule "stalled" {
              start = "20m", seldom = "60m", rare = "6h", few = 8, settles = 1.5, rounded = "40m", tens = 1000, hundreds = 100, jump = 32000, beside = 1, often = 100, near = 10, idle = "60s", busy = 0.02, works = 0.5, some = 0.1, rests = 0.05, wakes = 0.15, worked = 120, spin = 0.9, duty = 0.2, recent = "15m" },
   state = { longest = 0, stood = 0, wait = 0, was = 0, pause = 0, round = 0, hundred = 0, prev = -1, pace = 1e9 }, fire = "2 of 2", clear = "1 of 1",
   yields_to = { "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
-  shows = "no step for {age}; the job's own steps, and what else is known, allow {limit}",
+  shows = "no step for {age}, {beyond} longer than the job's own steps, and what else is known, allow",
   causes = {
     first      = "the first step never came",
     saving     = "it stopped while it wrote a checkpoint",
@@ -157,7 +157,7 @@ rule "stalled" {
     local read    = idle | ((phase:is("starting") | job.phase:age():above(limit) | job.met:last():is("joined")) & (seen | silent:above(p.start):maybe())) | job.met:last():is("waiting")
     local certain   = ~never | read:surely()
     return age:above(limit) & certain & ~resumed & ~moving:surely() & ~job.ended:count():above(0):surely() & ~gone & ~left & ~anew,
-      { age = age, limit = limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
+      { age = age, limit = limit, beyond = age - limit, first = never, saving = phase:is("checkpoint"), evaluating = phase:is("eval"), alone = trained & ~seen }
   end,
 }
 

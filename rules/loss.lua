@@ -90,11 +90,13 @@ rule "loss_spike" {
   -- What happens at a round step, by the count of a job that prints at least every `wide / prints` steps, was planned: opacities that are set back,
   -- a new term, harder data. Of a job that prints at least every `wide` steps, so was what it shows first after it. If it stays, `loss_diverged` says so.
   -- A run that goes on, or whose steps hold the number of its epoch, begins far from 0: its round step is found `rounds` at a time.
+  -- What was judged a jump lasts until the loss has come back to its usual, which does not move meanwhile.
   params = { z = 6, size = 0.7, share = 0.15, learnt = 2.5, height = 1.2, fallen = 0.1, early = 500, far = 10, twice = 1, birth = 0.15, alone = 8, ratios = 5, tails = 4, double = 2, over = 1.5, rises = 3, grows = 5, fresh = 0.1, patience = 16, values = 64, tiny = 0.02, much = 0.5, twice_born = 2, round = 1000, rounds = 32000, wide = 50, prints = 3 },
-  -- `at`: the step at which values lie out, until they are judged; `judged`: 1 a jump, 2 another training, or planned.
-  state = { at = -1, waits = 0, judged = 0, seen = 0, runs = 0, new = 0, round = 0, prev = -1, pace = 1e9, planned = 0 },
+  -- `at`: the step at which values lie out, until they are judged; `judged`: 1 a jump, 2 another training, or planned; `calm`: the last step
+  -- that was known before any of the last values lay out.
+  state = { at = -1, calm = -1, waits = 0, judged = 0, seen = 0, runs = 0, new = 0, round = 0, prev = -1, pace = 1e9, planned = 0 },
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
-  shows = "loss {now:.4g} at step {step:.0f}, before {usual:.4g} ({z:.1f} deviations)",
+  shows = "loss {now:.4g} after step {step:.0f}, before {usual:.4g} ({z:.1f} deviations)",
   causes = {
     rate     = "the learning rate is {rises:.0f} times what it was some values before",
     gradient = "the norm of the gradient is {grows:.0f} times its usual one",
@@ -151,10 +153,12 @@ rule "loss_spike" {
     local next    = due & past:below(state.pace) & state.pace:at_most(p.wide)
     state.planned = ((soon | next) & state.round:above(0)):surely():choose(p.values, greatest(state.planned - (count - state.seen), 0))
     state.waits   = due:choose(0, waits)
-    state.judged  = due:choose((other | state.planned:above(0)):choose(2, 1), out:choose(state.judged, 0))
+    local lasts   = (excess:above(p.size * usual:abs()) & state.judged:is(1)):surely() & ~other
+    state.judged  = due:choose((other | state.planned:above(0)):choose(2, 1), (out | lasts):choose(state.judged, 0))
     state.runs, state.seen = ends, count
     local high    = job.near:max()
-    return (due | out) & state.judged:is(1), { now = high, usual = usual, z = (high - usual) / broad, step = step, rises = rises, grows = grows, rate = rises:above(p.rises), gradient = grows:above(p.grows) }
+    state.calm    = (high - usual):above(p.size * usual:abs()):surely():choose(state.calm, step)
+    return (due | out | lasts) & state.judged:is(1), { now = high, usual = usual, z = (high - usual) / broad, step = state.calm, rises = rises, grows = grows, rate = rises:above(p.rises), gradient = grows:above(p.grows) }
   end,
 }
 

@@ -40,6 +40,19 @@ class Replay(WithJournal):
         alerts = [json.loads(line) for line in tocsin("replay", journal, "--quiet", "--alerts", "-").stdout.splitlines()]
         self.assertEqual([(alert["rule"], alert["who"]) for alert in alerts if alert.get("state") == "firing"], [("rendezvous_hang", [2])])
 
+    def test_a_jump_of_the_loss_lasts_while_the_loss_is_high_and_names_the_step_after_which_it_came(self):
+        chance = random.Random(4)
+        losses = [3 - 2.5 * place / 40 for place in range(40)] + [0.5] * 40 + [2.3] * 3 + [2.8] * 97     # back near where the run began
+        lines, journal = self.base / "jump.jsonl", self.base / "jump"
+        lines.write_text("".join(json.dumps(dict(record, job="j")) + "\n" for record in [{"t": BEGIN, "event": "start"}] + [
+            {"t": BEGIN + 20 * place, "rank": 0, "line": f"step {60 * place} loss {loss + chance.gauss(0, 0.05):.4f}"}
+            for place, loss in enumerate(losses, 1)]))
+        self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
+        alerts = [json.loads(line) for line in tocsin("replay", journal, "--quiet", "--alerts", "-").stdout.splitlines()]
+        spikes = [alert for alert in alerts if alert.get("rule") == "loss_spike"]
+        self.assertRegex(spikes[0]["shows"], r"^loss 2\.\d+ after step 4800, before 0\.")    # that of step 4860
+        self.assertEqual([alert.get("reason") for alert in spikes if alert["state"] != "firing"], ["attempt ended"])
+
     def test_the_alert_of_a_shadow_rule_is_printed_and_marked(self):
         with tempfile.TemporaryDirectory() as folder:
             rules = shutil.copytree(ROOT / "rules", os.path.join(folder, "rules"))
