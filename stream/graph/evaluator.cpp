@@ -7,49 +7,24 @@
 #include "stream/graph/evaluator_state.h"
 
 namespace tocsin::stream {
-namespace {
-
-// Whether each of its values depends on its arguments at this tick alone, and is written.
-bool writes_all_members(const Node& node) {
-  const Operation& entry = operation(node.op);
-  switch (node.op) {
-    case Op::constant:
-    case Op::window:
-    case Op::finding:
-    case Op::state:
-    case Op::freeze:
-    case Op::f_now:
-    case Op::f_ever: return false;
-    case Op::spread:
-    case Op::at: return true;
-    default: return entry.on != Shape::window && (!node.attributes.group || node.attributes.group == Group::peers);
-  }
-}
-
-}  // namespace
 
 void Evaluator::State::prepare(NodeId id) {
-  const Node& node = (*graph)[id];
+  const NodeStep& of = graph->step(id);
   Step& made = step(id);
-  made.op = node.op;
-  made.shape = node.type.shape;
-  made.level = node.type.level;
-  made.of_window = operation(node.op).on == Shape::window;
-  made.arity = static_cast<std::uint8_t>(node.arguments.size());
-  made.lends = !coarse(made.level) && writes_all_members(node);
-  if (made.lends) with_memory(made, [&](auto&, auto& spare, auto) { expect(made, spare); });
-  made.lent = made.lends;  // it has none yet
+  const auto room = [](std::uint32_t& place, auto& all) {
+    if (place == none) place = static_cast<std::uint32_t>(all.size()), all.emplace_back();
+    return place;
+  };
+  if (of.shape == Shape::column) columns[room(made.column, columns)].clear();
+  if (of.shape == Shape::mask) masks[room(made.mask, masks)].clear();
+  if (made.groups != none) groups[made.groups] = {};
+  if (of.lends) with_memory(id, [&](auto&, auto& spare, auto) { expect(of, made, spare); });
+  made.lent = of.lends;  // it has none yet
   computed[index(id)] = never;
   made.takers = 0;
-  for (const NodeId argument : node.arguments) ++step(argument).takers;
-  made.groups_version = 0;
-  assert(node.arguments.size() <= made.arguments.size());
-  std::copy(node.arguments.begin(), node.arguments.end(), made.arguments.begin());
-  made.column.clear();
-  made.mask.clear();
-  made.values.resize(node.attributes.values.size());
-  if (node.op == Op::constant) {
-    made.column.assign(1, node.attributes.number);
+  for (std::size_t i = 0; i < of.arity; ++i) ++step(of.arguments[i]).takers;
+  if (of.op == Op::constant) {
+    column(id).assign(1, (*graph)[id].attributes.number);
     computed[index(id)] = for_ever;
   }
 }
@@ -65,35 +40,37 @@ void Evaluator::State::fetch(std::span<const NodeId> nodes, std::size_t at) cons
   if (const std::size_t i = at + steps_ahead; i < nodes.size() && !known(nodes[i]))
     ask(&steps[index(nodes[i])], sizeof(Step));
   if (const std::size_t i = at + nodes_ahead; i < nodes.size() && !known(nodes[i])) {
-    const Step& step = steps[index(nodes[i])];
-    if (!step.of_window) return;
+    const NodeStep& of = graph->step(nodes[i]);
+    if (!of.of_window) return;
     constexpr std::size_t operation_and_arguments = 128;  // of a node, in front
     ask(&(*graph)[nodes[i]], operation_and_arguments);
-    ask(&(*graph)[step.arguments[0]].attributes.window, sizeof(WindowSpec));
+    ask(&(*graph)[of.arguments[0]].attributes.window, sizeof(WindowSpec));
   }
 }
 
-void Evaluator::State::compute(NodeId id, Step& step) {
-  for (std::size_t i = 0; i < step.arity; ++i)
-    if (Step& argument = steps[index(step.arguments[i])]; argument.lent) compute_again(step.arguments[i], argument);
-  take_memory(step);
+void Evaluator::State::compute(NodeId id) {
+  const NodeStep& of = graph->step(id);
+  for (std::size_t i = 0; i < of.arity; ++i)
+    if (step(of.arguments[i]).lent) compute_again(of.arguments[i]);
+  take_memory(id);
   computed[index(id)] = tick;
-  step.constant = false;
-  step.served = 0;
-  if (const std::size_t n = topology->size(step.level)) write(id, step, n);
-  for (std::size_t i = 0; i < step.arity && !keeping; ++i) served(steps[index(step.arguments[i])]);
+  step(id).constant = false;
+  step(id).served = 0;
+  if (const std::size_t n = topology->size(of.level)) write(id, of, n);
+  for (std::size_t i = 0; i < of.arity && !keeping; ++i) served(of.arguments[i]);
 }
 
-void Evaluator::State::take_memory(Step& step) {
-  with_memory(step, [&, n = topology->size(step.level)](auto& values, auto& spare, auto nothing) {
-    if (std::exchange(step.lent, false) && step.takers > 0 && values.capacity() < n) spare.take(values);
+void Evaluator::State::take_memory(NodeId id) {
+  with_memory(id, [&, n = topology->size(graph->step(id).level)](auto& values, auto& spare, auto nothing) {
+    if (std::exchange(step(id).lent, false) && step(id).takers > 0 && values.capacity() < n) spare.take(values);
     values.resize(n, nothing);
   });
 }
 
-void Evaluator::State::served(Step& argument) {
-  if (++argument.served < argument.takers || !argument.lends || std::exchange(argument.lent, true)) return;
-  with_memory(argument, [](auto& values, auto& spare, auto) { spare.give(values); });
+void Evaluator::State::served(NodeId id) {
+  Step& argument = step(id);
+  if (++argument.served < argument.takers || !graph->step(id).lends || std::exchange(argument.lent, true)) return;
+  with_memory(id, [](auto& values, auto& spare, auto) { spare.give(values); });
 }
 
 Evaluator::Evaluator(const Graph& graph, const Topology& topology, Leaves& leaves)
@@ -106,8 +83,8 @@ void Evaluator::begin_tick() { ++state_->tick; }
 void Evaluator::forget_above(std::size_t mark) {
   // The memory stays: a scripted rule asks for much the same at its next evaluation.
   for (std::size_t i = mark; i < state_->steps.size(); ++i) {
-    const State::Step& gone = state_->steps[i];
     if (std::exchange(state_->computed[i], State::unprepared) == State::unprepared) continue;
+    const NodeStep& gone = state_->graph->step(static_cast<NodeId>(i));
     for (std::size_t a = 0; a < gone.arity; ++a) --state_->step(gone.arguments[a]).takers;
   }
 }
@@ -124,7 +101,7 @@ void Evaluator::run(std::span<const NodeId> nodes) {
     if (state.computed[index(id)] == State::unprepared) state.prepare(id);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     state.fetch(nodes, i);
-    if (!state.known(nodes[i])) state.compute(nodes[i], state.step(nodes[i]));
+    if (!state.known(nodes[i])) state.compute(nodes[i]);
   }
 }
 
@@ -148,13 +125,11 @@ void Evaluator::run_with_needs(NodeId node) {
 const Graph& Evaluator::graph() const noexcept { return *state_->graph; }
 
 Column Evaluator::column(NodeId id) const {
-  const State::Step* step = state_->flattened(id);
-  return step ? Column{step->column} : Column{};
+  return state_->flattened(id) && state_->step(id).column != State::none ? Column{state_->column(id)} : Column{};
 }
 
 Mask Evaluator::mask(NodeId id) const {
-  const State::Step* step = state_->flattened(id);
-  return step ? Mask{step->mask} : Mask{};
+  return state_->flattened(id) && state_->step(id).mask != State::none ? Mask{state_->mask(id)} : Mask{};
 }
 
 namespace {

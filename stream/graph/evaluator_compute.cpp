@@ -19,17 +19,17 @@ Level level_of(Group group) noexcept {
 
 }  // namespace
 
-void Evaluator::State::write(NodeId id, Step& step, std::size_t n) {
-  switch (step.op) {
+void Evaluator::State::write(NodeId id, const NodeStep& of, std::size_t n) {
+  switch (of.op) {
     case Op::constant:
     case Op::window:
     case Op::finding: return;
     case Op::spread:
-    case Op::at: return spread(step);
+    case Op::at: return spread(id, of);
     case Op::state:
     case Op::freeze:
     case Op::f_now:
-    case Op::f_ever: return leaf((*graph)[id], step);
+    case Op::f_ever: return leaf(id, of);
     case Op::g_median:
     case Op::g_mad:
     case Op::g_mean:
@@ -43,55 +43,55 @@ void Evaluator::State::write(NodeId id, Step& step, std::size_t n) {
     case Op::m_all:
     case Op::m_at_least:
     case Op::m_at_most:
-    case Op::m_count: return reduce((*graph)[id], step);
+    case Op::m_count: return reduce(id, of);
     default:
-      if (step.of_window) leaf((*graph)[id], step);
-      else member_by_member(id, step, n);
+      if (of.of_window) leaf(id, of);
+      else member_by_member(id, of, n);
   }
 }
 
-void Evaluator::State::leaf(const Node& node, Step& step) {
-  switch (step.op) {
-    case Op::state: return leaves->state(node, step.column);
+void Evaluator::State::leaf(NodeId id, const NodeStep& of) {
+  const Node& node = (*graph)[id];
+  switch (of.op) {
+    case Op::state: return leaves->state(node, column(id));
     case Op::f_now:
-    case Op::f_ever: return leaves->finding(node, step.mask);
+    case Op::f_ever: return leaves->finding(node, mask(id));
     case Op::freeze: {
-      flatten(steps[index(step.arguments[0])]);
-      const auto& from = steps[index(step.arguments[0])].column;
-      std::copy(from.begin(), from.end(), step.column.begin());
-      return leaves->freeze(node, step.column);
+      flatten(of.arguments[0]);
+      const auto& from = column(of.arguments[0]);
+      std::copy(from.begin(), from.end(), column(id).begin());
+      return leaves->freeze(node, column(id));
     }
     default: break;
   }
   Column other;
-  if (node.arguments.size() > 1) {
-    Step& argument = steps[index(step.arguments[1])];
+  if (of.arity > 1) {
+    const NodeId argument = of.arguments[1];
     flatten(argument);
-    other = argument.column;
-    if (coarse(argument.level) && argument.level != step.level) {
-      between.assign(step.column.size(), argument.column.front());
+    other = column(argument);
+    if (const Level level = graph->step(argument).level; coarse(level) && level != of.level) {
+      between.assign(column(id).size(), column(argument).front());
       other = between;
     }
   }
-  step.constant = leaves->reduce(node, *(*graph)[step.arguments[0]].attributes.window, other, step.column);
+  step(id).constant = leaves->reduce(node, *(*graph)[of.arguments[0]].attributes.window, other, column(id));
 }
 
 // Where the members of all arguments are constant, so are those of the result.
-void Evaluator::State::member_by_member(NodeId id, Step& step, std::size_t n) {
-  step.constant = n > 2;
-  for (std::size_t i = 0; i < step.arity; ++i) {
-    const Step& argument = steps[index(step.arguments[i])];
-    step.constant = step.constant && (argument.constant || coarse(argument.level));
-  }
-  if (step.constant) n = 2;
+void Evaluator::State::member_by_member(NodeId id, const NodeStep& of, std::size_t n) {
+  bool constant = n > 2;
+  for (std::size_t i = 0; i < of.arity; ++i)
+    constant = constant && (step(of.arguments[i]).constant || coarse(graph->step(of.arguments[i]).level));
+  step(id).constant = constant;
+  if (constant) n = 2;
   else
-    for (std::size_t i = 0; i < step.arity; ++i) flatten(steps[index(step.arguments[i])]);
+    for (std::size_t i = 0; i < of.arity; ++i) flatten(of.arguments[i]);
   const Kernels& kernel = kernels();
-  double* column = step.column.data();
-  Truth* mask = step.mask.data();
-  const auto x = [&](std::size_t i) { return number(step, i); };
-  const auto m = [&](std::size_t i) { return truth(step, i); };
-  switch (step.op) {
+  double* column = of.shape == Shape::column ? this->column(id).data() : nullptr;
+  Truth* mask = of.shape == Shape::mask ? this->mask(id).data() : nullptr;
+  const auto x = [&](std::size_t i) { return number(of.arguments[i]); };
+  const auto m = [&](std::size_t i) { return truth(of.arguments[i]); };
+  switch (of.op) {
     case Op::add: return kernel.add(x(0), x(1), column, n);
     case Op::subtract: return kernel.subtract(x(0), x(1), column, n);
     case Op::multiply: return kernel.multiply(x(0), x(1), column, n);
@@ -113,12 +113,12 @@ void Evaluator::State::member_by_member(NodeId id, Step& step, std::size_t n) {
     case Op::at_least: return kernel.at_least(x(0), x(1), mask, n);
     case Op::at_most: return kernel.at_most(x(0), x(1), mask, n);
     case Op::is:
-      for (std::size_t i = 0; i < step.values.size(); ++i) {
-        const Scalar& value = (*graph)[id].attributes.values[i];
+      literals.clear();
+      for (const Scalar& value : (*graph)[id].attributes.values) {
         const double* literal = std::get_if<double>(&value);
-        step.values[i] = literal ? *literal : leaves->symbol(std::get<std::string>(value));
+        literals.push_back(literal ? *literal : leaves->symbol(std::get<std::string>(value)));
       }
-      return kernel.is(x(0).values, step.values.data(), step.values.size(), mask, n);
+      return kernel.is(x(0).values, literals.data(), literals.size(), mask, n);
     case Op::conjunction: return kernel.conjunction(m(0), m(1), mask, n);
     case Op::disjunction: return kernel.disjunction(m(0), m(1), mask, n);
     case Op::negation: return kernel.negation(m(0).values, mask, n);
@@ -128,36 +128,40 @@ void Evaluator::State::member_by_member(NodeId id, Step& step, std::size_t n) {
   }
 }
 
-void Evaluator::State::spread(Step& step) {
-  Step& from = steps[index(step.arguments[0])];
+void Evaluator::State::spread(NodeId id, const NodeStep& of) {
+  const NodeId from = of.arguments[0];
   flatten(from);
-  const auto container = topology->containing(step.level, from.level);
-  if (step.shape == Shape::column) {
-    std::fill(step.column.begin() + static_cast<std::ptrdiff_t>(container.size()), step.column.end(), absent);
+  const auto container = topology->containing(of.level, graph->step(from).level);
+  const auto spread_to = [&](auto& to, const auto& values, auto nothing) {
+    std::fill(to.begin() + static_cast<std::ptrdiff_t>(container.size()), to.end(), nothing);
     for (Slot slot = 0; slot < container.size(); ++slot)
-      step.column[slot] = container[slot] == no_slot ? absent : from.column[container[slot]];
-  } else {
-    std::fill(step.mask.begin() + static_cast<std::ptrdiff_t>(container.size()), step.mask.end(), Truth::unknown);
-    for (Slot slot = 0; slot < container.size(); ++slot)
-      step.mask[slot] = container[slot] == no_slot ? Truth::unknown : from.mask[container[slot]];
-  }
+      to[slot] = container[slot] == no_slot ? nothing : values[container[slot]];
+  };
+  if (of.shape == Shape::column) spread_to(column(id), column(from), absent);
+  else spread_to(mask(id), mask(from), Truth::unknown);
 }
 
-void Evaluator::State::reduce(const Node& node, Step& step) {
-  Step& from = steps[index(step.arguments[0])];
+void Evaluator::State::reduce(NodeId id, const NodeStep& of) {
+  const Node& node = (*graph)[id];
+  const NodeId from = of.arguments[0];
+  const Level level = graph->step(from).level;
   flatten(from);
   const bool peers = node.attributes.group == Group::peers;
-  if (step.groups_version != version) {
-    step.groups = peers ? &topology->peers(from.level, graph->coordinates(*node.attributes.peers))
-                        : &topology->groups(from.level, level_of(node.attributes.group.value_or(Group::job)));
-    step.groups_version = version;
+  std::uint32_t& place = step(id).groups;
+  if (place == none) place = static_cast<std::uint32_t>(groups.size()), groups.emplace_back();
+  GroupsAt& at = groups[place];
+  if (at.version != version) {
+    at.groups = peers ? &topology->peers(level, graph->coordinates(*node.attributes.peers))
+                      : &topology->groups(level, level_of(node.attributes.group.value_or(Group::job)));
+    at.version = version;
   }
-  const GroupFold::Of of{*step.groups, peers, from.level == Level::rank};
-  if (from.shape == Shape::column) return fold.column(step.op, node.attributes.number, of, from.column, step.column);
-  if (step.op == Op::m_count) return fold.count(of, from.mask, step.column);
-  if (step.arity > 1) flatten(steps[index(step.arguments[1])]);
+  const GroupFold::Of members{*at.groups, peers, level == Level::rank};
+  if (graph->step(from).shape == Shape::column)
+    return fold.column(of.op, node.attributes.number, members, column(from), column(id));
+  if (of.op == Op::m_count) return fold.count(members, mask(from), column(id));
+  if (of.arity > 1) flatten(of.arguments[1]);
   const double& literal = node.attributes.number;
-  fold.truths(step.op, step.arity > 1 ? number(step, 1) : Operand{&literal, true}, of, from.mask, step.mask);
+  fold.truths(of.op, of.arity > 1 ? number(of.arguments[1]) : Operand{&literal, true}, members, mask(from), mask(id));
 }
 
 }  // namespace tocsin::stream

@@ -70,6 +70,23 @@ std::string key_of(const Node& node) {
   return key.take();
 }
 
+// Whether each of its values depends on its arguments at this tick alone, and is written.
+bool writes_all_members(const Node& node) {
+  const Operation& entry = operation(node.op);
+  switch (node.op) {
+    case Op::constant:
+    case Op::window:
+    case Op::finding:
+    case Op::state:
+    case Op::freeze:
+    case Op::f_now:
+    case Op::f_ever: return false;
+    case Op::spread:
+    case Op::at: return true;
+    default: return entry.on != Shape::window && (!node.attributes.group || node.attributes.group == Group::peers);
+  }
+}
+
 // The unit of a window's values. The rows of a counter are rates.
 std::string window_unit(const SignalDefinition& signal) {
   return signal.kind == SignalKind::counter ? unit_quotient(signal.unit, "seconds") : signal.unit;
@@ -81,6 +98,14 @@ NodeId Graph::intern(Node node) {
   std::string key = key_of(node);
   const auto [place, fresh] = by_key_.try_emplace(std::move(key), static_cast<NodeId>(nodes_.size()));
   if (fresh) {
+    const Level level = node.type.level;
+    NodeStep step{node.op, node.type.shape, level, operation(node.op).on == Shape::window};
+    step.lends = level != Level::none && level != Level::job && writes_all_members(node);
+    step.arity = static_cast<std::uint8_t>(node.arguments.size());
+    assert(node.arguments.size() <= step.arguments.size());
+    std::copy(node.arguments.begin(), node.arguments.end(), step.arguments.begin());
+    steps_.resize(nodes_.size());
+    steps_.push_back(step);
     nodes_.push_back(std::move(node));
     keys_.push_back(place->first);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -93,6 +94,17 @@ struct Node {
   Attributes attributes;
 };
 
+// What an evaluator reads of a node at each tick, in few bytes: attempts that one graph judges share it.
+struct NodeStep {
+  Op op{};
+  Shape shape = Shape::column;
+  Level level = Level::none;
+  bool of_window = false;
+  bool lends = false;  // each value depends on the arguments at this tick alone, and is written
+  std::uint8_t arity = 0;
+  std::array<NodeId, 3> arguments{};
+};
+
 // The operations that tracing leaves of a pack's rules. Nodes are hash-consed: rules share equal nodes. Arguments come
 // before their users, so the order of ids is an order of evaluation. Owned by its Pack, and constant once the pack is
 // published. A shard with scripted rules has a copy, to which they append above a mark; the copy refers to the pack's
@@ -113,6 +125,7 @@ class Graph {
   [[nodiscard]] Result<NodeId> apply(Op op, std::span<const NodeId> arguments, Attributes attributes = {});
 
   [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] const NodeStep& step(NodeId id) const { return steps_[static_cast<std::size_t>(id)]; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   [[nodiscard]] std::span<const std::string> coordinates(PeersId id) const {
     return peers_[static_cast<std::size_t>(id)];
@@ -134,6 +147,7 @@ class Graph {
 
   const SignalTable* signals_;
   std::vector<Node> nodes_;
+  std::vector<NodeStep> steps_;    // of each node; behind those, of nodes that were truncated
   std::vector<std::string> keys_;  // of each node, to remove it from by_key_
   std::unordered_map<std::string, NodeId> by_key_;
   std::vector<std::vector<std::string>> peers_;

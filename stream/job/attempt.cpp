@@ -51,10 +51,8 @@ Attempt::Attempt(std::string subject, std::string name, Time start, Position sta
 Attempt::~Attempt() = default;
 
 void Attempt::open_history() {
-  const RetainedNodes& nodes = runtime_->retained(subject_);
-  history_ = std::make_unique<History>(
-      *runtime_->pack()->graph, nodes.reductions, nodes.windows, topology_,
-      [this](std::string_view text) { return symbols_.find(text); }, nodes.open);
+  history_ = std::make_unique<History>(runtime_->retained(subject_), topology_,
+                                       [this](std::string_view text) { return symbols_.find(text); });
   intake_.open(*runtime_->pack(), *history_);
   read_earlier();
 }

@@ -10,14 +10,9 @@
 
 #include "stream/ports.h"
 #include "stream/rules/script_runtime.h"
+#include "stream/windows/retention.h"
 
 namespace tocsin::stream {
-
-// The nodes of a pack's graph that decide what a history retains: windows, their reductions, and windows of scripted
-// rules.
-struct RetainedNodes {
-  std::vector<NodeId> reductions, windows, open;
-};
 
 // What judging by a pack changes besides the attempts: the graph and host of its scripted rules. One for each shard and
 // pack. Shared by the attempts that the pack judges, and gone with the last of them.
@@ -28,12 +23,12 @@ class PackRuntime {
   [[nodiscard]] const PackPtr& pack() const noexcept { return pack_; }
   [[nodiscard]] ScriptRuntime& scripts() noexcept { return scripts_; }
   // Of a job, or of the cluster; all jobs have the same, which are found once.
-  [[nodiscard]] const RetainedNodes& retained(std::string_view subject);
+  [[nodiscard]] const std::shared_ptr<const Retention>& retained(std::string_view subject);
 
  private:
   PackPtr pack_;
   ScriptRuntime scripts_;
-  std::optional<RetainedNodes> of_job_, of_cluster_;
+  std::shared_ptr<const Retention> of_job_, of_cluster_;
 };
 
 // The runtimes and extractions that the attempts of one shard use. Owned by the Shard.

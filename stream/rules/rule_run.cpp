@@ -20,7 +20,7 @@ void RuleRun::begin(Time tick) {
   if (answer_memory_ > Duration{}) {
     if (last_tick_ != long_ago) earlier_answers_.emplace_back(last_tick_, answers_);
     while (earlier_answers_.size() > 1 && earlier_answers_[1].first <= tick - answer_memory_)
-      earlier_answers_.pop_front();
+      earlier_answers_.erase(earlier_answers_.begin());
   }
   if (last_tick_ != long_ago) last_interval_ = tick - last_tick_;
   last_tick_ = tick;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -114,7 +113,7 @@ class RuleRun {
   const Rule* rule_;
   std::map<Slot, Life> lives_;
   std::vector<Truth> outcomes_, answers_;
-  std::deque<std::pair<Time, std::vector<Truth>>> earlier_answers_;
+  std::vector<std::pair<Time, std::vector<Truth>>> earlier_answers_;  // few
   Duration answer_memory_{};
   std::vector<std::uint32_t> evaluated_, known_;
   std::uint32_t repeats_ = 0;                    // of outcomes_, which evaluated_ and known_ do not count yet

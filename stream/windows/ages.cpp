@@ -8,12 +8,12 @@
 
 namespace tocsin::stream {
 
-bool Ages::reduce(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to,
-                  const SourceCoverage& coverage, const Topology& topology, std::span<double> out) {
-  const SignalDefinition& definition = signal.definition();
+bool Ages::reduce(const SignalDefinition& definition, SignalHistory* signal, const WindowSpec& window,
+                  const Moment& moment, Time applied_to, const SourceCoverage& coverage, const Topology& topology,
+                  std::span<double> out) {
   const Time now = std::min(moment.now, moment.attempt_end);
   const bool event = definition.kind == SignalKind::event;
-  const bool none = !signal.arrivals.any();
+  const bool none = signal == nullptr || !signal->arrivals.any();
   if (!event && none && definition.source.empty()) return is_constant(out, absent, absent);
   Time from = moment.attempt_start;
   if (event && window.span == WindowSpec::Span::time)
@@ -30,8 +30,9 @@ bool Ages::reduce(SignalHistory& signal, const WindowSpec& window, const Moment&
 
   std::fill(out.begin(), out.end(), absent);
   last_.assign(out.size(), long_ago);
-  if (!event) signal.arrivals.copy_last(last_);
-  else if (!signal.last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last_))
+  if (signal == nullptr) {
+  } else if (!event) signal->arrivals.copy_last(last_);
+  else if (!signal->last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last_))
     return false;
   const bool gaps = coverage.gaps(now) > 0;
   bool asked = false;

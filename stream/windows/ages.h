@@ -18,8 +18,8 @@ namespace tocsin::stream {
 class Ages {
  public:
   // Op w_age. True: all members but the first are constant, and only the first two values were written.
-  bool reduce(SignalHistory& signal, const WindowSpec& window, const Moment& moment, Time applied_to,
-              const SourceCoverage& coverage, const Topology& topology, std::span<double> out);
+  bool reduce(const SignalDefinition& definition, SignalHistory* signal, const WindowSpec& window, const Moment& moment,
+              Time applied_to, const SourceCoverage& coverage, const Topology& topology, std::span<double> out);
 
  private:
   std::vector<std::uint8_t> covered_, unread_;

@@ -87,11 +87,12 @@ void History::add_to(EarlierAttempts& earlier, Time start, Time end, const Sourc
                      const TextOf& text) {
   State& s = *state_;
   earlier.counted();
-  for (const std::uint32_t id : s.kept) {
+  for (std::uint32_t id = 0; id < s.table.size(); ++id) {
     const auto windows = s.earlier.of(static_cast<SignalId>(id));
     if (windows.empty()) continue;
-    const auto zeros = s.zeros.over(s.signals[id]->definition(), start, end, coverage, s.topology);
-    for (const WindowSpec* window : windows) s.signals[id]->add_to(earlier, *window, s.topology, zeros.values, text);
+    const auto zeros = s.zeros.over(s.table.all()[id], start, end, coverage, s.topology);
+    for (const WindowSpec* window : windows)
+      s.open(static_cast<SignalId>(id))->add_to(earlier, *window, s.topology, zeros.values, text);
   }
 }
 

@@ -15,61 +15,38 @@ std::size_t index(SignalId id) noexcept { return static_cast<std::size_t>(id); }
 
 }  // namespace
 
-void History::State::begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows,
-                           std::span<const NodeId> open) {
-  std::vector<std::vector<Asked>> asked(signals.size());
-  const auto ask = [&](const WindowSpec& window) -> Asked* {
-    if (index(window.signal) >= asked.size()) return nullptr;
-    auto& list = asked[index(window.signal)];
-    const auto known =
-        std::find_if(list.begin(), list.end(), [&](const Asked& a) { return same_values(a.window, window); });
-    return known != list.end() ? &*known : &list.emplace_back(Asked{window, {}, false});
-  };
-  for (const NodeId id : windows)
-    if (const auto& window = graph[id].attributes.window) ask(*window);
-  for (const NodeId id : reductions) {
-    const Node& node = graph[id];
-    const auto* window = node.arguments.empty() ? nullptr : &graph[node.arguments[0]].attributes.window;
-    if (window == nullptr || !*window) continue;
-    if (Asked* need = ask(**window)) {
-      need->demand.add(node.op, node.attributes.number);
-      need->declared = true;
-    }
-  }
-  // Where values are not kept, everything that can be asked is accumulated.
-  for (const NodeId id : open)
-    if (const auto& window = graph[id].attributes.window; window && (window->accumulated() || window->baseline()))
-      if (Asked* need = ask(*window)) need->demand.add_all();
-  for (std::uint32_t id = 0; id < asked.size(); ++id) {
-    for (Asked& need : asked[id])
-      if (!need.declared) need.demand.add_all();
-    for (const Asked& need : asked[id])
+History::State::State(std::shared_ptr<const Retention> retained, const Topology& of, SymbolOf symbol_of)
+    : retention(std::move(retained)),
+      table(*retention->table),
+      topology(of),
+      symbol(std::move(symbol_of)),
+      signals(table.size()),
+      plain(table.size()),
+      step(retention->step),
+      gap(retention->gap) {
+  for (std::uint32_t id = 0; id < table.size(); ++id)
+    for (const Asked& need : retention->asked[id])
       if (need.window.span == WindowSpec::Span::earlier)
         earlier.add(need.window, EarlierAttempts::key(table.all()[id], need.window));
-    if (!asked[id].empty()) retain(id, std::move(asked[id]));
-  }
-  const auto steps = table.find("step"), gaps = table.find("step_gap");
-  if (steps && gaps && find(*gaps) != nullptr) {
-    step = static_cast<std::uint32_t>(*steps);
-    gap = static_cast<std::uint32_t>(*gaps);
-    if (!signals[*step]) retain(*step, {});
-  }
-  plain.resize(signals.size());
-  for (std::uint32_t id = 0; id < signals.size(); ++id) {
-    if (!signals[id]) continue;
-    if (id != gap) plain[id] = signals[id]->plain();  // of step_gap most samples are made here
-    kept.push_back(id);
-    if (table.all()[id].kind == SignalKind::liveness) coverage.push_back(id);
-  }
+}
+
+SignalHistory* History::State::open(SignalId signal) {
+  const auto id = static_cast<std::uint32_t>(signal);
+  if (!retention->wants(id)) return nullptr;
+  if (signals[id]) return signals[id].get();
+  signals[id] = std::make_unique<SignalHistory>(table.all()[id], retention->asked[id], symbol, scratch);
+  if (id != gap) plain[id] = signals[id]->plain();  // of step_gap most samples are made here
+  if (end != never) signals[id]->end(end);
+  kept.insert(std::upper_bound(kept.begin(), kept.end(), id), id);
+  return signals[id].get();
 }
 
 // `nothing`: no member has anything in the window, and `out` was not written.
-bool History::State::fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to,
-                                const SourceCoverage& sources, std::span<double> out) {
-  const SignalDefinition& definition = signal.definition();
+bool History::State::fill_zeros(const SignalDefinition& definition, const SignalHistory* signal, bool nothing,
+                                Time from, Time to, const SourceCoverage& sources, std::span<double> out) {
   const auto [none, constant] = zeros.over(definition, from, to, sources, topology);
   const bool reserved = definition.owner == Level::rank;
-  const double first = reserved && !signal.arrivals.ever(reserved_slot) ? absent : none.front();
+  const double first = reserved && !(signal && signal->arrivals.ever(reserved_slot)) ? absent : none.front();
   if (nothing && constant) return is_constant(out, first, none.back());
   for (std::size_t slot = 0; slot < out.size(); ++slot)
     if (nothing || is_absent(out[slot])) out[slot] = slot == 0 ? first : none[slot];
@@ -78,13 +55,16 @@ bool History::State::fill_zeros(const SignalHistory& signal, bool nothing, Time 
 
 History::History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows,
                  const Topology& topology, std::function<double(std::string_view)> symbol, std::span<const NodeId> open)
-    : state_(std::make_unique<State>(graph.signals(), topology, std::move(symbol))) {
-  state_->begin(graph, reductions, windows, open);
-}
+    : History(std::make_shared<const Retention>(graph, reductions, windows, open), topology, std::move(symbol)) {}
+History::History(std::shared_ptr<const Retention> retention, const Topology& topology,
+                 std::function<double(std::string_view)> symbol)
+    : state_(std::make_unique<State>(std::move(retention), topology, std::move(symbol))) {}
 History::~History() = default;
 History::History(History&&) noexcept = default;
 
-bool History::wants(SignalId signal) const noexcept { return state_->find(signal) != nullptr; }
+bool History::wants(SignalId signal) const noexcept {
+  return state_->retention->wants(static_cast<std::uint32_t>(signal));
+}
 
 Time History::next_due() const noexcept { return state_->due; }
 
@@ -124,8 +104,8 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
                      const SourceCoverage& coverage, std::span<double> out) {
   State& s = *state_;
   SignalHistory* signal = s.find(window.signal);
-  if (signal == nullptr || out.empty()) return is_constant(out, absent, absent);
-  const SignalDefinition& definition = signal->definition();
+  if (!wants(window.signal) || out.empty()) return is_constant(out, absent, absent);
+  const SignalDefinition& definition = s.table[window.signal];
   if (window.span == WindowSpec::Span::earlier) {
     s.earlier.reduce(reduction, window, definition, s.topology, out);
     return false;
@@ -137,13 +117,16 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
       moment.attempt_end != never && moment.now == moment.attempt_end && moment.tick >= moment.attempt_end;
   const Time applied_to = at_end ? never : moment.tick;
 
-  if (reduction.op == Op::w_age) return s.ages.reduce(*signal, window, moment, applied_to, coverage, s.topology, out);
+  if (reduction.op == Op::w_age)
+    return s.ages.reduce(definition, signal, window, moment, applied_to, coverage, s.topology, out);
   if (reduction.op == Op::w_interval) {
     std::fill(out.begin(), out.end(), absent);
-    signal->arrivals.usual(seconds(definition.row), out);
+    if (signal != nullptr) signal->arrivals.usual(seconds(definition.row), out);
     return false;
   }
-  const auto found = signal->reduce(reduction, window, other, moment.tick, applied_to, moment.attempt_start, out);
+  const auto found = signal == nullptr
+                         ? SignalHistory::Found::nothing
+                         : signal->reduce(reduction, window, other, moment.tick, applied_to, moment.attempt_start, out);
   const bool rate = definition.kind == SignalKind::event && reduction.op == Op::w_rate;
   const bool counts =
       reduction.op == Op::w_count || reduction.op == Op::w_repeats || reduction.op == Op::w_distinct || rate;
@@ -152,7 +135,7 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
   if (!counts) return nothing && is_constant(out, absent, absent);
   TimeRange over = time_range(window, moment.tick, moment.attempt_start);
   if (window.span != WindowSpec::Span::time) over.from = moment.attempt_start;
-  const bool constant = s.fill_zeros(*signal, nothing, over.from, over.to, coverage, out);
+  const bool constant = s.fill_zeros(definition, signal, nothing, over.from, over.to, coverage, out);
   if (!rate) return constant;
   const double elapsed = seconds(over.to - over.from);
   for (double& x : out.first(constant ? 2 : out.size()))
@@ -174,15 +157,17 @@ void History::adopt(History& old, const PackOrder& by) {
   s.attempt_start = before.attempt_start;
   s.backfilling = before.backfilling;
   std::vector<std::optional<std::uint32_t>> renamed(before.signals.size());
-  for (const std::uint32_t id : s.kept) {
+  for (std::uint32_t id = 0; id < s.table.size(); ++id) {
+    if (!s.retention->wants(id)) continue;
     const SignalDefinition& definition = s.table.all()[id];
     const auto known = before.table.find(definition.name);
-    SignalHistory* same = known ? before.find(*known) : nullptr;
-    if (same != nullptr && same_definition(definition, same->definition())) {
-      s.signals[id]->adopt(*same, s.clock, by);
+    if (known && old.wants(*known) && same_definition(definition, before.table[*known])) {
+      SignalHistory* same = before.find(*known);
+      if (same == nullptr) continue;
+      s.open(static_cast<SignalId>(id))->adopt(*same, s.clock, by);
       renamed[index(*known)] = id;
     } else {
-      s.signals[id]->taken_since = by;
+      s.open(static_cast<SignalId>(id))->taken_since = by;
     }
   }
   for (const EarlyArrival& a : before.early)
@@ -213,20 +198,15 @@ Result<void> History::load(Reader& in) {
   std::erase_if(s.early,
                 [&](const EarlyArrival& a) { return a.signal >= s.signals.size() || a.slot >= Topology::most_slots; });
   s.find_earliest();
-  std::size_t loaded = 0;
   in.list(4, [&](Reader& kept) {
     const auto name = kept.get<std::string>(1);
-    const auto same =
-        std::find_if(s.kept.begin(), s.kept.end(), [&](std::uint32_t id) { return s.table.all()[id].name == name; });
-    if (same == s.kept.end())
+    const auto id = s.table.find(name);
+    SignalHistory* const signal = id && s.table[*id].name == name ? s.open(*id) : nullptr;
+    if (signal == nullptr)
       return kept.fail(Error{Errc::malformed, "the snapshot retains '" + name +
                                                   "', which this pack does not: load it with the pack that it names"});
-    kept(2, *s.signals[*same]);
-    ++loaded;
+    kept(2, *signal);
   });
-  if (loaded != s.kept.size())
-    in.fail(Error{Errc::malformed,
-                  "the snapshot retains the signals of another pack: load it with the pack that it names"});
   s.find_due();
   return in.status();
 }
@@ -240,7 +220,7 @@ Duration History::longest_raw_window() const noexcept {
 std::uint64_t History::rows_digest() const noexcept {
   std::uint64_t digest = 0;
   for (const std::uint32_t id : state_->kept) {
-    if (!state_->signals[id]->has_rows()) continue;
+    if (state_->signals[id]->digest() == 0) continue;
     const std::string& name = state_->table.all()[id].name;
     const std::uint64_t both[2] = {digest, state_->signals[id]->digest()};
     digest = XXH3_64bits_withSeed(name.data(), name.size(), XXH3_64bits(both, sizeof both));

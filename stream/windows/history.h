@@ -21,6 +21,7 @@ namespace tocsin::stream {
 class Accumulators;
 class EarlierAttempts;
 class PointsView;
+struct Retention;
 
 // A point or an event when it enters the windows; it can trigger a record tick. `at` is its T: its own time if it was
 // reordered in time, the clock if it came too late.
@@ -54,7 +55,7 @@ struct PackOrder {
 // What one attempt retains of the signals in its pack's windows, only as long as needed: open rows, closed rows, panes,
 // points, events, accumulators since the start, and order statistics that are maintained incrementally. Reductions read
 // it as of a tick: what closed or was applied after T is invisible to them. Owned by its Attempt. Reports what is
-// applied, and knows no rules.
+// applied, and knows no rules. A signal takes room from its first record on.
 class History {
  public:
   // `reductions` are the graph's nodes that reduce windows (Op w_*): they decide what is retained and which order
@@ -64,6 +65,8 @@ class History {
   History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows,
           const Topology& topology, std::function<double(std::string_view)> symbol = {},
           std::span<const NodeId> open = {});
+  History(std::shared_ptr<const Retention> retention, const Topology& topology,
+          std::function<double(std::string_view)> symbol = {});
   ~History();
   History(History&&) noexcept;
 
@@ -130,7 +133,7 @@ class History {
   // Whether anything of it came.
   [[nodiscard]] bool came(SignalId signal) const noexcept;
   // Null: no window keeps them. Of a signal that counts points.
-  [[nodiscard]] const Accumulators* since_start(SignalId signal) const noexcept;
+  [[nodiscard]] const Accumulators* since_start(SignalId signal) const;
   // The window of the last points that keeps the most of them.
   [[nodiscard]] const PointsView* latest_points(SignalId signal) const noexcept;
 

@@ -10,6 +10,7 @@
 #include "stream/windows/ages.h"
 #include "stream/windows/earlier.h"
 #include "stream/windows/history.h"
+#include "stream/windows/retention.h"
 #include "stream/windows/signal_history.h"
 #include "stream/windows/zeros.h"
 
@@ -25,13 +26,14 @@ struct EarlyArrival {
 
 // The inside of a History: the signals it retains, its clock, and how one write enters them.
 struct History::State {
+  std::shared_ptr<const Retention> retention;
   const SignalTable& table;
   const Topology& topology;
   SymbolOf symbol;
-  std::vector<std::unique_ptr<SignalHistory>> signals;  // by id; null: unwanted
+  std::vector<std::unique_ptr<SignalHistory>> signals;  // by id; null: unwanted, or nothing of it has come
   std::vector<SignalHistory::Plain> plain;              // by id
-  std::vector<std::uint32_t> kept, coverage;            // ids of those that are not null; of kind liveness
-  std::optional<std::uint32_t> step, gap;               // ids: step_gap is made from step
+  std::vector<std::uint32_t> kept;                      // ids of those that are not null, ascending
+  const std::optional<std::uint32_t>&step, &gap;
 
   Time clock = long_ago;
   Time due = never;  // no signal has anything due before
@@ -51,8 +53,7 @@ struct History::State {
   std::vector<Slot> gap_slots;
   std::vector<double> gap_values;
 
-  State(const SignalTable& signals_table, const Topology& of, SymbolOf symbol_of)
-      : table(signals_table), topology(of), symbol(std::move(symbol_of)), signals(signals_table.size()) {}
+  State(std::shared_ptr<const Retention> retained, const Topology& of, SymbolOf symbol_of);
 
   SignalHistory* find(SignalId id) const noexcept {
     return static_cast<std::size_t>(id) < signals.size() ? signals[static_cast<std::size_t>(id)].get() : nullptr;
@@ -61,11 +62,8 @@ struct History::State {
     return std::max<std::size_t>(topology.size(signal.definition().owner), slot + std::size_t{1});
   }
 
-  void retain(std::uint32_t id, std::vector<Asked> windows) {
-    signals[id] = std::make_unique<SignalHistory>(table.all()[id], std::move(windows), symbol, scratch);
-  }
-  void begin(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows,
-             std::span<const NodeId> open);
+  // For the first that is written of it; null: unwanted.
+  SignalHistory* open(SignalId id);
 
   // The clock for a record: it may have moved on to the record while nothing was due.
   [[nodiscard]] Time now(Time arrival) const noexcept { return std::max(backfilling ? backfilled_to : clock, arrival); }
@@ -118,7 +116,7 @@ struct History::State {
     return written;
   }
   Write write(std::uint32_t id, Points::Entry entry, Time time, Time arrival) {
-    SignalHistory& signal = *signals[id];
+    SignalHistory& signal = *open(static_cast<SignalId>(id));
     const bool in_time = signal.write(entry, time, now(arrival), members(signal, entry.slot), backfilling);
     due = std::min(due, signal.next_due());
     if (!backfilling) arrive(id, entry.slot, arrival, entry.value);
@@ -128,7 +126,7 @@ struct History::State {
   std::size_t write(std::uint32_t id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
                     const RecordOrder& order) {
     if (slots.empty()) return 0;
-    SignalHistory& signal = *signals[id];
+    SignalHistory& signal = *open(static_cast<SignalId>(id));
     const std::size_t many = members(signal, *std::max_element(slots.begin(), slots.end()));
     const std::size_t late = signal.write(slots, time, values, {now(arrival), order, many, backfilling});
     due = std::min(due, signal.next_due());
@@ -165,7 +163,7 @@ struct History::State {
     write<double>(*gap, gap_slots, arrival, gap_values, arrival, order);
   }
   bool made_here(std::uint32_t id, Slot slot) const noexcept {
-    if (gap != id || !step) return false;
+    if (gap != id || !step || !signals[*step]) return false;
     const auto& values = signals[*step]->step_values;
     return slot < values.size() && !is_absent(values[slot]);
   }
@@ -180,8 +178,8 @@ struct History::State {
                       const RecordOrder& order);
 
   // ---- reading
-  bool fill_zeros(const SignalHistory& signal, bool nothing, Time from, Time to, const SourceCoverage& coverage,
-                  std::span<double> out);
+  bool fill_zeros(const SignalDefinition& definition, const SignalHistory* signal, bool nothing, Time from, Time to,
+                  const SourceCoverage& coverage, std::span<double> out);
 };
 
 }  // namespace tocsin::stream

@@ -5,7 +5,7 @@ namespace tocsin::stream {
 
 History::Write History::sample(SignalId id, Slot slot, Time time, double value, Time arrival, const RecordOrder& order,
                                double step, Slot reporter) {
-  SignalHistory* signal = state_->find(id);
+  SignalHistory* signal = state_->open(id);
   const auto number = static_cast<std::uint32_t>(id);
   if (signal == nullptr || is_absent(value)) return Write::unwanted;
   time = std::min(time, arrival);
@@ -46,7 +46,7 @@ std::size_t History::samples(std::span<const Value> values, Time time, Time arri
 template <class V>
 std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values,
                                     Time arrival, const RecordOrder& order) {
-  const SignalHistory* signal = find(id);
+  const SignalHistory* signal = open(id);
   if (signal == nullptr || signal->definition().kind == SignalKind::event) return 0;
   if (backfilling && backfilled_under < signal->taken_since) return 0;
   const auto number = static_cast<std::uint32_t>(id);
@@ -63,7 +63,7 @@ std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Ti
 History::Write History::event(SignalId id, Slot slot, Time time, std::span<const EventField> fields, Time arrival,
                               const RecordOrder& order) {
   State& s = *state_;
-  SignalHistory* signal = s.find(id);
+  SignalHistory* signal = s.open(id);
   if (signal == nullptr || signal->definition().kind != SignalKind::event) return Write::unwanted;
   if (s.backfilling) return Write::taken;
   s.fields.clear();
@@ -77,8 +77,9 @@ History::Write History::event(SignalId id, Slot slot, Time time, std::span<const
 void History::alive(Level level, std::span<const Slot> slots, Time arrival) {
   State& s = *state_;
   if (s.backfilling || slots.empty()) return;
-  for (const std::uint32_t id : s.coverage) {
+  for (const std::uint32_t id : s.retention->liveness) {
     if (s.table.all()[id].owner != level) continue;
+    s.open(static_cast<SignalId>(id));
     if (arrival <= s.clock || s.clock == long_ago)
       s.signals[id]->arrivals.note(slots, arrival,
                                    s.members(*s.signals[id], *std::max_element(slots.begin(), slots.end())));

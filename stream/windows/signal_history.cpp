@@ -80,8 +80,8 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
   return side;
 }
 
-SignalHistory::SignalHistory(const SignalDefinition& definition, std::vector<Asked> windows, const SymbolOf& symbol,
-                             ReductionScratch& scratch)
+SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vector<Asked>& windows,
+                             const SymbolOf& symbol, ReductionScratch& scratch)
     : arrivals(definition.kind == SignalKind::step), definition_(&definition), scratch_(&scratch) {
   if (definition.kind == SignalKind::liveness) return;
   bool rows = false, attempt = false, points = definition.points;

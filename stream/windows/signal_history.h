@@ -10,6 +10,7 @@
 #include "stream/windows/events.h"
 #include "stream/windows/history.h"
 #include "stream/windows/points.h"
+#include "stream/windows/retention.h"
 #include "stream/windows/windows.h"
 
 namespace tocsin::stream {
@@ -31,17 +32,10 @@ struct RowSide {
   void advance(const WindowSpec& spec, TimeRange time_range);
 };
 
-// A window of the pack, with what it maintains incrementally.
-struct Asked {
-  WindowSpec window;
-  Demand demand;
-  bool declared = false;  // whether a reduction of it is
-};
-
 // Everything that an attempt retains of one signal. Owned by its History.
 class SignalHistory {
  public:
-  SignalHistory(const SignalDefinition& definition, std::vector<Asked> windows, const SymbolOf& symbol,
+  SignalHistory(const SignalDefinition& definition, const std::vector<Asked>& windows, const SymbolOf& symbol,
                 ReductionScratch& scratch);
 
   [[nodiscard]] const SignalDefinition& definition() const noexcept { return *definition_; }

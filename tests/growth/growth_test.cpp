@@ -88,3 +88,16 @@ TEST_CASE("lists of members are remembered within a room, however many a produce
   const std::size_t few = bytes(2'000);
   CHECK(bytes(20'000) < few + 64 * 1024);
 }
+TEST_CASE("a job of one record takes at most 350 KiB, however many there are") {
+  const auto bytes = [](int jobs) {
+    Log log;
+    log.sample("warm", 0);
+    for (int s = 0; s < 40; ++s) log.beat(s);
+    const Heap before = heap();
+    for (int i = 0; i < jobs; ++i) log.sample("job-" + std::to_string(i), 40);
+    for (int s = 41; s < 120; ++s) log.beat(s);
+    return (heap().bytes - before.bytes) / static_cast<std::size_t>(jobs);
+  };
+  CHECK(bytes(10) < 350 * 1024);
+  CHECK(bytes(100) < 350 * 1024);
+}
