@@ -313,7 +313,10 @@ void Subject::forget_before(Position oldest) {
 
 void Subject::begin_backfill(Position from, Time log_clock) {
   const auto marked = std::find_if(marks_.begin(), marks_.end(), [&](const auto& mark) { return mark.first == from; });
-  backfill_.origins = marked == marks_.end() ? Origins{} : marked->second;
+  if (marked != marks_.end()) backfill_.origins = marked->second;
+  // Nothing has changed since the section: at the place they stood as in it. Else the subject began behind the place.
+  else if (!starts_.empty() && starts_.front().at < from) backfill_.origins = origins_;
+  else backfill_.origins = {};
   backfill_.clock = backfill_.origins.empty() ? log_clock : backfill_.origins.clock();
   const PackChange& pack = job_.timeline->in_force(backfill_.clock);
   backfill_.pack = pack.key;
@@ -326,7 +329,10 @@ void Subject::backfill_follow(Time log_clock, const Watermarks& watermarks) {
 }
 
 void Subject::backfill(const Entry& entry, Time log_clock) {
-  if (refused_.holds(entry.position)) return;
+  if (refused_.holds(entry.position)) {  // a stray's source is one of the job's all the same
+    if (!entry.origin_source.empty()) backfill_.origins.index(entry.origin_source, entry.arrival);
+    return;
+  }
   const bool rekeyed = !entry.origin_source.empty(), begins = !starts_.empty() && starts_.front().at == entry.position;
   if (rekeyed && begins) {  // it never went by the log's clock
     backfill_.origins.index(entry.origin_source, entry.arrival);
