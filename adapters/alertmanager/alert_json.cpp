@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <string_view>
 
 #include "adapters/formats/alert_form.h"
@@ -124,17 +123,6 @@ RenderedAlert render(const stream::AlertTransition& t, const Decoration& decorat
   while (page.ends_with('/')) page.remove_suffix(1);
   if (!page.empty()) out.generator_url = fmt::format("{}/#alert={:016x}", page, t.id);
   return out;
-}
-
-std::string rfc3339(stream::Time time) {
-  using namespace std::chrono;
-  const auto ms = floor<milliseconds>(time);
-  const auto day = floor<days>(ms);
-  const year_month_day date{day};
-  const hh_mm_ss clock{ms - day};
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
-                     clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
 }
 
 }  // namespace tocsin::adapters::alertmanager

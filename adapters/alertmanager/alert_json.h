@@ -26,7 +26,4 @@ struct RenderedAlert {
 
 [[nodiscard]] RenderedAlert render(const stream::AlertTransition& transition, const Decoration& decoration);
 
-// 2026-11-21T02:14:43.120Z, rounded down to milliseconds.
-[[nodiscard]] std::string rfc3339(stream::Time time);
-
 }  // namespace tocsin::adapters::alertmanager

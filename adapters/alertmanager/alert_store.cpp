@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "adapters/formats/json.h"
+#include "adapters/formats/parse_time.h"
 
 namespace tocsin::adapters::alertmanager {
 
@@ -164,7 +165,8 @@ std::string AlertStore::body_of(const Entry& entry, Time wall) const {
   if (!fires) starts = shown->since;
   // Beyond four intervals Alertmanager ends an alert by itself: the engine is gone.
   const Time ends = fires ? wall + 4 * timing_.resend : std::min(shown->at, wall);
-  formats::Json times{{"startsAt", rfc3339(starts)}, {"endsAt", rfc3339(std::max(starts, ends))}};
+  formats::Json times{{"startsAt", formats::rfc3339(starts, 3)},
+                      {"endsAt", formats::rfc3339(std::max(starts, ends), 3)}};
   if (!shown->generator_url.empty()) times["generatorURL"] = shown->generator_url;
   return "{\"labels\":" + entry.labels + ",\"annotations\":" + shown->annotations + ',' +
          formats::dump(times).substr(1);

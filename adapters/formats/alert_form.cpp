@@ -1,10 +1,11 @@
 #include "adapters/formats/alert_form.h"
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <cstdio>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+
+#include "adapters/formats/parse_time.h"
 #include "adapters/formats/printable.h"
 #include "stream/values/quantity.h"
 
@@ -17,11 +18,8 @@ using stream::NamedMember;
 
 constexpr std::size_t most_named = 8;
 
-template <class Texts>
-std::string join(const Texts& texts, const char* between) {
-  std::string out;
-  for (const auto& text : texts) out += (out.empty() ? "" : between) + text;
-  return out;
+std::string join(const std::vector<std::string>& texts, const char* between) {
+  return fmt::format("{}", fmt::join(texts, between));
 }
 
 std::vector<std::string> members_named(const AlertTransition& t) {
@@ -73,29 +71,16 @@ std::string member_text(const NamedMember& member) {
 }
 
 std::string time_text(stream::Time time) {
-  std::string text = typed_time(stream::Time{std::chrono::floor<std::chrono::seconds>(time)});
+  std::string text = rfc3339(time, 0);
   text[10] = ' ';
   text.pop_back();
   return text + " UTC";
 }
 
 std::string typed_time(stream::Time time) {
-  using namespace std::chrono;
-  const auto second = floor<seconds>(time);
-  const auto day = floor<days>(second);
-  const year_month_day date{day};
-  const hh_mm_ss clock{second - day};
-  std::array<char, 96> buffer{};
-  int size = std::snprintf(buffer.data(), buffer.size(), "%04d-%02u-%02uT%02d:%02d:%02d", static_cast<int>(date.year()),
-                           static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                           static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-                           static_cast<int>(clock.seconds().count()));
-  std::string text{buffer.data(), static_cast<std::size_t>(size)};
-  if (const auto rest = duration_cast<nanoseconds>(time - second).count(); rest != 0) {
-    size = std::snprintf(buffer.data(), buffer.size(), ".%09lld", static_cast<long long>(rest));
-    text.append(buffer.data(), static_cast<std::size_t>(size));
-    while (text.back() == '0') text.pop_back();
-  }
+  if (time == std::chrono::floor<std::chrono::seconds>(time)) return rfc3339(time, 0);
+  std::string text = rfc3339(time, 9);
+  text.erase(text.find_last_not_of("0Z") + 1);
   return text + 'Z';
 }
 

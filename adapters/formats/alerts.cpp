@@ -12,9 +12,7 @@ namespace {
 Json json_of(const stream::NamedMember& member) {
   Json out{{"level", name(member.level)}};
   if (member.rank) out["rank"] = *member.rank;
-  if (!member.node.empty()) out["node"] = member.node;
-  if (!member.gpu.empty()) out["gpu"] = member.gpu;
-  if (!member.rack.empty()) out["rack"] = member.rack;
+  put(out, "node", member.node), put(out, "gpu", member.gpu), put(out, "rack", member.rack);
   if (member.pid) out["pid"] = static_cast<std::int64_t>(*member.pid);
   return out;
 }

@@ -1,6 +1,7 @@
 #include "adapters/formats/ingest.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -27,6 +28,8 @@ constexpr Duration beat_every = 1s, coverage_every = 10s;
 constexpr Duration longest_pause = 26h;     // with beats; an attempt without records for 24 h has ended by then
 constexpr Duration believable = 24h * 366;  // from the median time
 constexpr std::size_t most_batched = 4096, most_batched_bytes = 1u << 20;
+
+const std::function<void(const std::string&)> in_silence = [](const std::string&) {};
 
 std::string_view source_of(const JsonRecord& record) {
   if (!record.source.empty()) return record.source;
@@ -58,7 +61,18 @@ class Ingestion {
   Result<void> tick(Time at);
   Result<void> flush();
   Result<void> append(EntryBuilder& builder, Time arrival);
-  void report_progress(double part, double parts) { settings_.progress((part + merge_.progress()) / parts); }
+  // Reads the files, for the first, second or third time, and visits each record.
+  template <class Visit>
+  Result<void> each(int time, const std::function<void(const std::string&)>& complain, Visit visit) {
+    if (auto begun = merge_.begin(complain); !begun) return begun;
+    for (;;) {
+      const auto next = merge_.next();
+      if (!next) return next.error();
+      if (next->record == nullptr) return {};
+      if (auto visited = visit(*next); !visited) return visited;
+      if (merge_.lines() % 4096 == 0) settings_.progress((time - 1 + merge_.progress()) / 3);
+    }
+  }
 
   [[nodiscard]] std::string_view job_of(const JsonRecord& record) const {
     return record.job.empty() ? std::string_view{settings_.job} : record.job;
@@ -94,29 +108,21 @@ class Ingestion {
 };
 
 Result<void> Ingestion::find_clock() {
-  if (auto begun = merge_.begin([](const std::string&) {}); !begun) return begun;
   std::uint64_t records = 0;
-  while (true) {
-    auto next = merge_.next();
-    if (!next) return next.error();
-    if (next->record == nullptr) break;
-    const JsonRecord& record = *next->record;
+  const auto look = [&](const Merge::Record& next) -> Result<void> {
+    const JsonRecord& record = *next.record;
     if (record.what == What::coverage) plan_.has_coverage = true;
     if (record.what == What::control && record.control.kind == Control::beat) plan_.has_beats = true;
     if (record.time) {
       ++plan_.days[stream::nanoseconds(*record.time) / Duration{24h}.count()];
       ++records;
     }
-    if (merge_.lines() % 4096 == 0) report_progress(0, 3);
-  }
+    return {};
+  };
+  if (auto read = each(1, in_silence, look); !read) return read;
   if (records == 0) {
     // The reported lines give the reasons.
-    if (auto begun = merge_.begin(settings_.complain); !begun) return begun;
-    while (true) {
-      auto next = merge_.next();
-      if (!next) return next.error();
-      if (next->record == nullptr) break;
-    }
+    if (auto read = each(1, settings_.complain, look); !read) return read;
     return Error{Errc::malformed,
                  "no record with a time was found: docs/json-lines.md has the form, one JSON object a line"};
   }
@@ -136,21 +142,17 @@ Result<void> Ingestion::find_clock() {
 }
 
 Result<void> Ingestion::find_coverage() {
-  if (auto begun = merge_.begin([](const std::string&) {}); !begun) return begun;
   plan_.begin = stream::never;
-  while (true) {
-    auto next = merge_.next();
-    if (!next) return next.error();
-    if (next->record == nullptr) break;
-    const JsonRecord& record = *next->record;
-    if (record.time && !next->clock_off) plan_.begin = std::min(plan_.begin, *record.time);
-    if (merge_.lines() % 4096 == 0) report_progress(1, 3);
+  const auto read = each(2, in_silence, [&](const Merge::Record& next) -> Result<void> {
+    const JsonRecord& record = *next.record;
+    if (record.time && !next.clock_off) plan_.begin = std::min(plan_.begin, *record.time);
     note_end(record);
-    if (plan_.has_coverage || record.what == What::control || source_of(record).empty()) continue;
-    plan_.coverage.add(coverage_key(record), next->arrival);
-  }
+    if (!plan_.has_coverage && record.what != What::control && !source_of(record).empty())
+      plan_.coverage.add(coverage_key(record), next.arrival);
+    return {};
+  });
   ends_.clear();
-  return {};
+  return read;
 }
 
 Result<void> Ingestion::append(EntryBuilder& builder, Time arrival) {
@@ -256,15 +258,12 @@ Result<void> Ingestion::take(const Merge::Record& next) {
 }
 
 Result<void> Ingestion::write() {
-  if (auto begun = merge_.begin(settings_.complain); !begun) return begun;
-  while (true) {
-    auto next = merge_.next();
-    if (!next) return next.error();
-    if (next->record == nullptr) break;
-    if (auto taken = take(*next); !taken) return taken;
+  const auto read = each(3, settings_.complain, [&](const Merge::Record& next) {
+    auto taken = take(next);
     if (summary_.entries != 0 && summary_.first == Time{}) summary_.first = clock_;
-    if (merge_.lines() % 4096 == 0) report_progress(2, 3);
-  }
+    return taken;
+  });
+  if (!read) return read;
   if (auto flushed = flush(); !flushed) return flushed;
   made_.seal();
   if (auto sealed = append(made_, clock_); !sealed) return sealed;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 // How all JSON of the program is written: one line, keys in the order in which they were added.
 namespace tocsin::adapters::formats {
@@ -17,6 +18,10 @@ using Json = nlohmann::ordered_json;
   constexpr double most = 1e15;  // exact in a double
   if (std::abs(number) < most && number == std::trunc(number)) return static_cast<std::int64_t>(number);
   return number;
+}
+// A text that is empty is left out.
+inline void put(Json& out, const char* key, std::string_view text) {
+  if (!text.empty()) out[key] = text;
 }
 // Invalid UTF-8 becomes U+FFFD.
 [[nodiscard]] inline std::string dump(const Json& json) {

@@ -1,7 +1,6 @@
-#include <fmt/format.h>
-
 #include "adapters/formats/json.h"
 #include "adapters/formats/json_lines.h"
+#include "adapters/formats/parse_time.h"
 
 namespace tocsin::adapters::formats {
 namespace {
@@ -15,17 +14,7 @@ using stream::Time;
 Json json_of(Time time) {
   const std::int64_t ns = stream::nanoseconds(time);
   if (ns >= 100'000'000'000'000'000) return ns;
-  using namespace std::chrono;
-  const auto day = floor<days>(time);
-  const year_month_day date{day};
-  const hh_mm_ss clock{time - day};
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
-                     clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
-}
-
-void put(Json& out, const char* key, std::string_view text) {
-  if (!text.empty()) out[key] = text;
+  return rfc3339(time, 9);
 }
 
 Json begin(const Entry& entry, Time time, const MemberKey& member) {

@@ -1,8 +1,11 @@
 #include "adapters/formats/parse_time.h"
 
+#include <fmt/chrono.h>
+
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 
 namespace tocsin::adapters::formats {
 
@@ -70,6 +73,14 @@ std::optional<Time> parse_time(std::string_view text) {
   const std::int64_t second = sys_days{date}.time_since_epoch().count() * std::int64_t{86400} + hours * 3600 +
                               minutes * 60 + seconds - offset * 60;
   return stream::at_nanoseconds(second * 1'000'000'000 + nanoseconds);
+}
+
+std::string rfc3339(Time time, std::size_t digits) {
+  const auto second = std::chrono::floor<std::chrono::seconds>(time);
+  const std::time_t since_1970 = second.time_since_epoch().count();
+  std::string text = fmt::format("{:%Y-%m-%dT%H:%M:%S}", fmt::gmtime(since_1970));
+  if (digits > 0) text += fmt::format(".{:09}", (time - second).count()).substr(0, digits + 1);
+  return text + 'Z';
 }
 
 }  // namespace tocsin::adapters::formats

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "stream/values/time.h"
@@ -13,5 +15,8 @@ namespace tocsin::adapters::formats {
 [[nodiscard]] std::optional<stream::Time> parse_time(std::string_view text);
 [[nodiscard]] std::optional<stream::Time> parse_time(std::int64_t number);
 [[nodiscard]] std::optional<stream::Time> parse_time(double number);
+
+// RFC 3339 in UTC, with so many digits behind the second: rounded down.
+[[nodiscard]] std::string rfc3339(stream::Time time, std::size_t digits);
 
 }  // namespace tocsin::adapters::formats

@@ -34,16 +34,9 @@ const DefaultLabels& default_labels() {
 }
 
 std::string_view name(Reason reason) noexcept {
-  switch (reason) {
-    case Reason::malformed: return "malformed";
-    case Reason::too_large: return "too_large";
-    case Reason::unsupported: return "unsupported";
-    case Reason::no_job: return "no_job";
-    case Reason::no_node: return "no_node";
-    case Reason::bad_rank: return "bad_rank";
-    case Reason::part_of_gpu: return "part_of_gpu";
-  }
-  return "malformed";
+  constexpr std::array<std::string_view, 7> names{"malformed", "too_large", "unsupported", "no_job",
+                                                  "no_node",   "bad_rank",  "part_of_gpu"};  // in the order of Reason
+  return names[static_cast<std::size_t>(reason)];
 }
 
 std::string short_name(std::string_view name) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,8 +14,6 @@ namespace tocsin::adapters::ingest {
 
 // Why a part of a message makes no record.
 enum class Reason : std::uint8_t { malformed, too_large, unsupported, no_job, no_node, bad_rank, part_of_gpu };
-inline constexpr std::array reasons{Reason::malformed, Reason::too_large, Reason::unsupported, Reason::no_job,
-                                    Reason::no_node,   Reason::bad_rank,  Reason::part_of_gpu};
 [[nodiscard]] std::string_view name(Reason reason) noexcept;
 
 struct LeftOut {

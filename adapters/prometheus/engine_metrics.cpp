@@ -1,5 +1,6 @@
 #include "adapters/prometheus/engine_metrics.h"
 
+#include <functional>
 #include <set>
 #include <string>
 
@@ -42,8 +43,6 @@ constexpr Count refusals[] = {
     {"event_limit", "", &Counters::event_limit},       {"text_limit", "", &Counters::text_limit},
 };
 
-std::string text(std::uint32_t partition) { return std::to_string(partition); }
-
 void add_rules(Families& families, const Partitions& partitions, std::size_t most) {
   std::set<std::string> rules;
   for (const auto& [partition, figures] : partitions)
@@ -59,50 +58,37 @@ void add_rules(Families& families, const Partitions& partitions, std::size_t mos
 }  // namespace
 
 void add_engine(Families& families, const Partitions& partitions, std::size_t most_rules) {
-  for (const Count& count : counts) {
-    families.counter(count.name, count.help);
+  const auto each = [&](Families& metric, const auto& value_of) {
     for (const auto& [partition, figures] : partitions)
-      families.value({{"partition", text(partition)}}, figures.counters.*count.value);
-  }
+      metric.value({{"partition", std::to_string(partition)}}, std::invoke(value_of, figures));
+  };
+  for (const Count& count : counts)
+    each(families.counter(count.name, count.help), [&](const PartitionFigures& f) { return f.counters.*count.value; });
   families.counter("tocsin_refused_total", "What was read and not taken, by reason.");
   for (const auto& [partition, figures] : partitions)
     for (const Count& refusal : refusals)
-      families.value({{"partition", text(partition)}, {"reason", refusal.name}}, figures.counters.*refusal.value);
+      families.value({{"partition", std::to_string(partition)}, {"reason", refusal.name}},
+                     figures.counters.*refusal.value);
   families.counter("tocsin_times_corrected_total",
                    "Times that could not be true, and were corrected: of events, or of arrivals.");
   for (const auto& [partition, figures] : partitions)
-    families.value({{"partition", text(partition)}, {"kind", "event"}}, figures.counters.corrected_times)
-        .value({{"partition", text(partition)}, {"kind", "arrival"}}, figures.counters.corrected_arrivals);
+    families.value({{"partition", std::to_string(partition)}, {"kind", "event"}}, figures.counters.corrected_times)
+        .value({{"partition", std::to_string(partition)}, {"kind", "arrival"}}, figures.counters.corrected_arrivals);
 
-  const auto gauge = [&](const char* name, const char* help, auto value_of) {
-    families.gauge(name, help);
-    for (const auto& [partition, figures] : partitions)
-      if (const auto value = value_of(figures))
-        families.value({{"partition", text(partition)}}, static_cast<double>(*value));
-  };
-  using Figures = const PartitionFigures&;
-  gauge("tocsin_lag_records", "Records of the partition that are not judged yet.",
-        [](Figures f) { return f.lag_records; });
-  gauge("tocsin_lag_seconds", "How far the log's clock is behind the time.", [](Figures f) { return f.lag_seconds; });
-  gauge("tocsin_queue_bytes", "Records that are fetched and not judged yet.",
-        [](Figures f) { return std::optional{f.queue_bytes}; });
-  gauge("tocsin_subjects", "Jobs that are kept in memory, and the cluster.",
-        [](Figures f) { return std::optional{f.subjects}; });
-  gauge("tocsin_restore_progress_ratio", "How much of the state has been restored: 1 is all.",
-        [](Figures f) { return f.restored; });
-
-  families.counter("tocsin_commits_total", "Bundles of alerts and state that were kept.");
-  for (const auto& [partition, figures] : partitions) families.value({{"partition", text(partition)}}, figures.commits);
-  families.counter("tocsin_commit_failures_total", "Bundles that could not be kept, and were tried again.");
-  for (const auto& [partition, figures] : partitions)
-    families.value({{"partition", text(partition)}}, figures.commit_failures);
-  families.histogram("tocsin_step_duration_seconds",
-                     "How long it took to judge what was read at once, ticks included.");
-  for (const auto& [partition, figures] : partitions)
-    families.value({{"partition", text(partition)}}, figures.step_seconds);
-  families.histogram("tocsin_commit_duration_seconds", "How long it took to keep a bundle.");
-  for (const auto& [partition, figures] : partitions)
-    families.value({{"partition", text(partition)}}, figures.commit_seconds);
+  using Of = PartitionFigures;
+  each(families.gauge("tocsin_lag_records", "Records of the partition that are not judged yet."), &Of::lag_records);
+  each(families.gauge("tocsin_lag_seconds", "How far the log's clock is behind the time."), &Of::lag_seconds);
+  each(families.gauge("tocsin_queue_bytes", "Records that are fetched and not judged yet."), &Of::queue_bytes);
+  each(families.gauge("tocsin_subjects", "Jobs that are kept in memory, and the cluster."), &Of::subjects);
+  each(families.gauge("tocsin_restore_progress_ratio", "How much of the state has been restored: 1 is all."),
+       &Of::restored);
+  each(families.counter("tocsin_commits_total", "Bundles of alerts and state that were kept."), &Of::commits);
+  each(families.counter("tocsin_commit_failures_total", "Bundles that could not be kept, and were tried again."),
+       &Of::commit_failures);
+  each(families.histogram("tocsin_step_duration_seconds",
+                          "How long it took to judge what was read at once, ticks included."),
+       &Of::step_seconds);
+  each(families.histogram("tocsin_commit_duration_seconds", "How long it took to keep a bundle."), &Of::commit_seconds);
   add_rules(families, partitions, most_rules);
 }
 
@@ -124,22 +110,23 @@ void add_process(Families& families, const ProcessFigures& process) {
 }
 
 void add_sources(Families& families, const std::vector<SourceFigures>& sources) {
-  families.counter("tocsin_ingest_messages_total", "Messages that were read of a source.");
-  for (const auto& source : sources) families.value({{"source", source.source}}, source.messages);
-  families.counter("tocsin_ingest_bytes_total", "Bytes of these messages.");
-  for (const auto& source : sources) families.value({{"source", source.source}}, source.bytes);
-  families.counter("tocsin_ingest_entries_total",
-                   "Records of jobs that were appended to the log: one for each message and job.");
-  for (const auto& source : sources) families.value({{"source", source.source}}, source.entries);
-  families.counter("tocsin_ingest_unwanted_values_total", "Values that a mapping does not keep.");
-  for (const auto& source : sources) families.value({{"source", source.source}}, source.unwanted);
+  const auto each = [&](Families& metric, auto SourceFigures::*value) {
+    for (const SourceFigures& source : sources) metric.value({{"source", source.source}}, source.*value);
+  };
+  using Of = SourceFigures;
+  each(families.counter("tocsin_ingest_messages_total", "Messages that were read of a source."), &Of::messages);
+  each(families.counter("tocsin_ingest_bytes_total", "Bytes of these messages."), &Of::bytes);
+  each(families.counter("tocsin_ingest_entries_total",
+                        "Records of jobs that were appended to the log: one for each message and job."),
+       &Of::entries);
+  each(families.counter("tocsin_ingest_unwanted_values_total", "Values that a mapping does not keep."), &Of::unwanted);
   families.counter("tocsin_ingest_left_out_total", "Parts of messages that made no record, by reason.");
   for (const auto& source : sources)
     for (const auto& [reason, count] : source.left_out)
       families.value({{"source", source.source}, {"reason", reason}}, count);
-  families.gauge("tocsin_ingest_behind_seconds", "Now less the time up to which all partitions of a source were read.");
-  for (const auto& source : sources)
-    if (source.behind_seconds) families.value({{"source", source.source}}, *source.behind_seconds);
+  each(families.gauge("tocsin_ingest_behind_seconds",
+                      "Now less the time up to which all partitions of a source were read."),
+       &Of::behind_seconds);
 }
 
 void add_poster(Families& families, const alertmanager::PosterStatus& status) {

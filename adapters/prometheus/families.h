@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,10 @@ class Families {
   Families& summary(const char* name, const char* help) { return begin(name, help, ::prometheus::MetricType::Summary); }
   Families& value(LabelValues labels, double number);
   Families& value(LabelValues labels, std::uint64_t number) { return value(labels, static_cast<double>(number)); }
+  template <class Number>
+  Families& value(LabelValues labels, const std::optional<Number>& known) {
+    return known ? value(labels, *known) : *this;
+  }
   Families& value(LabelValues labels, const Latencies& latencies);
   Families& value(LabelValues labels, const stream::Spread& spread);
 

@@ -18,12 +18,10 @@ constexpr std::size_t usual_limit = 1000;
 constexpr std::string_view states[] = {"starting", "running", "hung", "unobserved", "ended"};
 
 using formats::Json;
+using formats::put;
 
 void put(Json& out, const char* key, std::optional<double> number) {
   if (number && !stream::is_absent(*number)) out[key] = formats::json_number(*number);
-}
-void put(Json& out, const char* key, const std::string& text) {
-  if (!text.empty()) out[key] = text;
 }
 void put(Json& out, const char* key, const stream::Spread& spread) {
   if (spread.count == 0) return;

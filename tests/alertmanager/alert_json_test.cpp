@@ -2,12 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include "adapters/formats/parse_time.h"
 #include "tests/alertmanager/transitions.h"
 
 using namespace tocsin;
 using adapters::alertmanager::Decoration;
 using adapters::alertmanager::render;
-using adapters::alertmanager::rfc3339;
+using adapters::formats::rfc3339;
 
 TEST_CASE("an alert has few and stable labels, and its texts as annotations") {
   const Decoration decoration{{{"cluster", "west"}, {"instance_group", "a100"}, {"empty", ""}},
@@ -66,6 +67,6 @@ TEST_CASE("a long text is cut between characters, and a runbook's address takes 
 }
 
 TEST_CASE("a time is written with milliseconds, also before 1970") {
-  CHECK(rfc3339(stream::at_nanoseconds(1'780'000'000'120'999'999)) == "2026-05-28T20:26:40.120Z");
-  CHECK(rfc3339(stream::at_nanoseconds(-1)) == "1969-12-31T23:59:59.999Z");
+  CHECK(rfc3339(stream::at_nanoseconds(1'780'000'000'120'999'999), 3) == "2026-05-28T20:26:40.120Z");
+  CHECK(rfc3339(stream::at_nanoseconds(-1), 3) == "1969-12-31T23:59:59.999Z");
 }
