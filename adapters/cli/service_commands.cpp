@@ -275,7 +275,7 @@ void add_service_commands(CLI::App& app, int& status) {
          "--alertmanager",
          [arguments](const std::vector<std::string>& urls) {
            for (const std::string& url : urls)
-             arguments->given.alertmanager.instances.push_back({url, {}, {}, {}, {}, {}, {}, {}});
+             arguments->given.alertmanager.instances.push_back({url, {}, {}});
          },
          "Post alerts to this Alertmanager, http://HOST:PORT; give each of a cluster")
       ->option_text("URL ...")

@@ -20,28 +20,15 @@ std::vector<std::string> warnings(const Config& config) {
                     " takes credentials without TLS; set http.certificate_file and http.key_file");
   }
   for (const auto& instance : config.alertmanager.instances)
-    if (instance.url.starts_with("http://") && !(instance.user.empty() && instance.token_file.empty()))
+    if (instance.url.starts_with("http://") && !(instance.auth.user.empty() && instance.auth.token_file.empty()))
       all.push_back("alertmanager.instances: " + instance.url + " is sent credentials without TLS; write https://");
   return all;
 }
 
 alertmanager::PosterOptions poster_options(const Config& config) {
-  const auto& from = config.alertmanager;
-  alertmanager::PosterOptions to;
-  for (const auto& one : from.instances)
-    to.instances.push_back({one.url,
-                            {one.ca_file, one.certificate_file, one.key_file, one.server_name},
-                            {one.user, one.password_file, one.token_file}});
-  to.labels = from.labels;
-  to.external_url = config.http.external_url;
-  to.runbook_url = from.runbook_url;
-  to.canary = from.canary;
-  to.resend = from.resend;
-  to.resolved_for = from.resolved_for;
-  to.request_timeout = from.timeout;
-  to.batch = from.batch;
-  to.most_bytes = from.buffer;
-  return to;
+  alertmanager::PosterOptions options = config.alertmanager;
+  options.external_url = config.http.external_url;
+  return options;
 }
 
 http::ServerOptions server_options(const Config& config) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/alertmanager/poster.h"
 #include "adapters/ingest/mapping.h"
 #include "stream/values/result.h"
 
@@ -28,18 +29,7 @@ struct Config {
 
   std::vector<std::string> rules{"shipped"};  // "shipped" or a directory, in order
 
-  struct Alertmanager {
-    struct Instance {
-      std::string url, user, server_name;
-      Path password_file, token_file, ca_file, certificate_file, key_file;
-    };
-    std::vector<Instance> instances;
-    std::map<std::string, std::string> labels;
-    std::string runbook_url;
-    bool canary = false;
-    Milliseconds resend{60'000}, resolved_for{900'000}, timeout{10'000};
-    std::uint64_t batch = 64, buffer = 64u << 20;  // alerts a request; bytes
-  } alertmanager;
+  alertmanager::PosterOptions alertmanager;  // its external_url is that of http
 
   struct Http {
     std::string listen = "127.0.0.1:9464", external_url;

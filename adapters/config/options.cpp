@@ -47,11 +47,11 @@ const Option of_alertmanager[] = {
      60 * minute},
     {"resolved_for", [](Config& c) -> Place { return &c.alertmanager.resolved_for; },
      "How long the end of an alert is posted again.", Form::plain, second, 24 * 60 * minute},
-    {"timeout", [](Config& c) -> Place { return &c.alertmanager.timeout; }, "How long a request may take.", Form::plain,
-     100, 5 * minute},
+    {"timeout", [](Config& c) -> Place { return &c.alertmanager.request_timeout; }, "How long a request may take.",
+     Form::plain, 100, 5 * minute},
     {"batch", [](Config& c) -> Place { return &c.alertmanager.batch; }, "Alerts in one request, at most.", Form::plain,
      1, 10'000},
-    {"buffer", [](Config& c) -> Place { return Size{&c.alertmanager.buffer}; },
+    {"buffer", [](Config& c) -> Place { return Size{&c.alertmanager.most_bytes}; },
      "Memory for alerts that fire or wait; beyond it new ones are dropped and counted.", Form::plain, mib, 16 * gib},
 };
 const Option of_http[] = {
@@ -123,20 +123,21 @@ const Section all_sections[] = {
     {"limits", "What the program may use.", of_limits},
 };
 
-using Instance = Config::Alertmanager::Instance;
+using Instance = alertmanager::Instance;
 const InstanceOption of_instances[] = {
     {"url", [](Instance& i) -> Place { return &i.url; }, "Its address.", Form::url, 0, no_limit, true},
-    {"user", [](Instance& i) -> Place { return &i.user; }, "The user of basic authentication."},
-    {"password_file", [](Instance& i) -> Place { return &i.password_file; },
+    {"user", [](Instance& i) -> Place { return &i.auth.user; }, "The user of basic authentication."},
+    {"password_file", [](Instance& i) -> Place { return &i.auth.password_file; },
      "The user's password: the first line of this file."},
-    {"token_file", [](Instance& i) -> Place { return &i.token_file; },
+    {"token_file", [](Instance& i) -> Place { return &i.auth.token_file; },
      "The token of bearer authentication: the first line of this file."},
-    {"ca_file", [](Instance& i) -> Place { return &i.ca_file; },
+    {"ca_file", [](Instance& i) -> Place { return &i.tls.ca_file; },
      "The authorities that its certificate may be of. Empty: the system's."},
-    {"server_name", [](Instance& i) -> Place { return &i.server_name; },
+    {"server_name", [](Instance& i) -> Place { return &i.tls.server_name; },
      "The name in its certificate, where it is not the host's."},
-    {"certificate_file", [](Instance& i) -> Place { return &i.certificate_file; }, "The certificate of this program."},
-    {"key_file", [](Instance& i) -> Place { return &i.key_file; }, "The key of that certificate."},
+    {"certificate_file", [](Instance& i) -> Place { return &i.tls.certificate_file; },
+     "The certificate of this program."},
+    {"key_file", [](Instance& i) -> Place { return &i.tls.key_file; }, "The key of that certificate."},
 };
 
 constexpr std::pair<std::string_view, std::string_view> reserved[] = {

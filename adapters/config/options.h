@@ -21,7 +21,7 @@ enum class Form : std::uint8_t { plain, name, name_or_none, host_port, url, list
 using Texts = std::vector<std::string>;
 using TextsByName = std::map<std::string, std::string>;
 using PathsByName = std::map<std::string, Path>;
-using Instances = std::vector<Config::Alertmanager::Instance>;
+using Instances = std::vector<alertmanager::Instance>;
 using Sources = std::vector<ingest::Source>;
 struct Size {  // of memory, in bytes
   std::uint64_t* bytes;
@@ -44,7 +44,7 @@ struct OptionOf {
   std::vector<std::string> choices{};
 };
 using Option = OptionOf<Config>;
-using InstanceOption = OptionOf<Config::Alertmanager::Instance>;
+using InstanceOption = OptionOf<alertmanager::Instance>;
 using SourceOption = OptionOf<ingest::Source>;
 [[nodiscard]] std::span<const InstanceOption> instance_options();
 [[nodiscard]] std::span<const SourceOption> source_options();

@@ -41,20 +41,22 @@ void Reader::set(Instances* place, const YAML::Node& node) {
   set_items(place, instance_options(), "url: http://HOST:9093", node, &Reader::check_instance);
 }
 
-void Reader::check_instance(const Config::Alertmanager::Instance& instance, const YAML::Node& node) {
+void Reader::check_instance(const alertmanager::Instance& instance, const YAML::Node& node) {
   const std::string which = "an instance of alertmanager.instances";
   if (instance.url.empty()) wrong(node, which + " has no url");
-  if (instance.user.empty() != instance.password_file.empty())
+  if (instance.auth.user.empty() != instance.auth.password_file.empty())
     wrong(node, which + " needs both user and password_file, or none");
-  if (!instance.user.empty() && !instance.token_file.empty())
+  if (!instance.auth.user.empty() && !instance.auth.token_file.empty())
     wrong(node, which + " has a user and a token: only one of them can be sent");
-  if (instance.certificate_file.empty() != instance.key_file.empty())
+  if (instance.tls.certificate_file.empty() != instance.tls.key_file.empty())
     wrong(node, which + " needs both certificate_file and key_file, or none");
   if (instance.url.starts_with("http://") &&
-      !(instance.ca_file.empty() && instance.certificate_file.empty() && instance.server_name.empty()))
+      !(instance.tls.ca_file.empty() && instance.tls.certificate_file.empty() && instance.tls.server_name.empty()))
     wrong(node, which + " has options of TLS and a url with http://: write https://");
   if (checks_files_ && problems_.empty())
-    if (const auto fit = net::check_certificates(instance.certificate_file, instance.key_file, instance.ca_file); !fit)
+    if (const auto fit =
+            net::check_certificates(instance.tls.certificate_file, instance.tls.key_file, instance.tls.ca_file);
+        !fit)
       wrong(node, which + ": " + fit.error().message);
 }
 

@@ -89,7 +89,7 @@ class Reader : YamlFile {
   void check_properties(const YAML::Node& node, bool files);
   void check_location(const std::string& property, const Path& path, const YAML::Node& node);
   void check_pairs();
-  void check_instance(const Config::Alertmanager::Instance& instance, const YAML::Node& node);
+  void check_instance(const alertmanager::Instance& instance, const YAML::Node& node);
   void check_source(const ingest::Source& source, const YAML::Node& node);
   void check_mapping(const std::map<std::string, std::string>& texts, const YAML::Node& node,
                      std::string (*problem)(std::string_view));

@@ -68,10 +68,10 @@ limits:
   CHECK(c.kafka.property_files.at("sasl.password") == "/secret");
   CHECK(c.rules == std::vector<std::string>{"shipped", "/etc/tocsin/rules.d"});
   REQUIRE(c.alertmanager.instances.size() == 2);
-  CHECK(c.alertmanager.instances[0].token_file == "/token");
-  CHECK(c.alertmanager.instances[1].user == "me");
+  CHECK(c.alertmanager.instances[0].auth.token_file == "/token");
+  CHECK(c.alertmanager.instances[1].auth.user == "me");
   CHECK(c.alertmanager.canary);
-  CHECK(c.alertmanager.buffer == 16u << 20);
+  CHECK(c.alertmanager.most_bytes == 16u << 20);
   CHECK(c.http.connections == 10);
   CHECK(c.log.format == "json");
   CHECK(c.log.level == "info");
@@ -90,7 +90,7 @@ TEST_CASE("a configuration that is shown reads back as itself") {
   REQUIRE_MESSAGE(again, again.error().message);
   CHECK(show_config(*again) == shown);
   CHECK(again->rules == read->rules);
-  CHECK(again->alertmanager.instances[0].user == "u");
+  CHECK(again->alertmanager.instances[0].auth.user == "u");
   CHECK(again->alertmanager.labels == read->alertmanager.labels);
   CHECK(again->alertmanager.resend == 90s);
 }
