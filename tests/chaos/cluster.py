@@ -25,7 +25,7 @@ CONFIGURATION = """kafka: {{brokers: [{broker}], prefix: {prefix}, group: {prefi
 rules: [{rules}]
 alertmanager: {{instances: [{{url: "{url}"}}], resend: 2s, resolved_for: 30s, timeout: 2s}}
 http: {{listen: "127.0.0.1:0"}}
-limits: {{save_every: 10s}}
+limits: {{save_every: {save_every}}}
 """
 
 
@@ -40,7 +40,7 @@ class Disturbed(Instance):
         self.logs = []
         file = cluster.folder / f"{name}.yml"
         file.write_text(CONFIGURATION.format(broker=cluster.broker, prefix=cluster.prefix, name=name, session=SESSION, rules=cluster.configured_rules,
-                                             url=self.proxy.url))
+                                             url=self.proxy.url, save_every=cluster.save_every))
         super().__init__(None, None, config=file)
 
     def aborted_by_librdkafka(self):
@@ -121,6 +121,10 @@ def line_differences(here, there, mine, others):
         yield f"only {others}: {json.dumps(one)[:500]}"
 
 
+def named(one):
+    return one["rule"], one["subject"], str(one["member"].get("rank", one["member"].get("gpu", "")))
+
+
 def by_job(lines):
     jobs = collections.defaultdict(list)
     for line in lines:
@@ -131,8 +135,8 @@ def by_job(lines):
 class Cluster:
     """Topics of a prefix on a broker, and all that is started for them."""
 
-    def __init__(self, kafka, prefix, partitions=3, rules=None):
-        self.kafka, self.prefix, self.partitions = kafka, prefix, partitions
+    def __init__(self, kafka, prefix, partitions=3, rules=None, save_every="10s"):
+        self.kafka, self.prefix, self.partitions, self.save_every = kafka, prefix, partitions, save_every
         self.broker = kafka.address.removeprefix("kafka://")
         self.address = f"{kafka.address}/{prefix}"
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"tocsin-chaos-{prefix}-"))
@@ -196,7 +200,7 @@ class Cluster:
         if digests.returncode != 0:
             raise AssertionError(f"the state of {self.prefix} cannot be read: {digests.stderr}")
         return Outcome(by_job(topic(self.address, "alerts")), by_job(topic(self.address, "verdicts")),
-                       {job: digest for job, digest in (line.rsplit(" ", 1) for line in digests.stdout.splitlines()) if job != LASTS})
+                       {job: digest for job, digest in (line.rsplit(" ", 1) for line in digests.stdout.splitlines()) if not job.startswith(LASTS)})
 
     def replayed(self):
         """What an undisturbed engine makes of the same log: each partition as a journal, replayed."""
@@ -210,7 +214,7 @@ class Cluster:
                     raise AssertionError(done.stderr)
             lines += [line for line in done.stdout.splitlines() if line.startswith("{")]
             for line in done.stdout.splitlines():
-                if (found := re.match(r"digest (\S+) rows \S+ (\S+)$", line)) and found[2] != LASTS:
+                if (found := re.match(r"digest (\S+) rows \S+ (\S+)$", line)) and not found[2].startswith(LASTS):
                     digests[found[2]] = found[1]
         return Outcome(by_job(line for line in lines if "verdict" not in json.loads(line)),
                        by_job(line for line in lines if "verdict" in json.loads(line)), digests)
@@ -221,8 +225,11 @@ class Cluster:
         for line in topic(self.address, "alerts"):
             one = json.loads(line)
             last[one["id"]] = one
-        return {(one["rule"], one["subject"], str(one["member"].get("rank", one["member"].get("gpu", ""))))
-                for one in last.values() if one["state"] == "firing"}
+        return {named(one) for one in last.values() if one["state"] == "firing"}
+
+    def served(self):
+        """The alerts that fire by the API of all instances."""
+        return {named(one) for instance in self.instances.values() if instance.lives() for one in instance.data("alerts?state=firing&limit=10000")}
 
     def shown(self):
         """The alerts that are active at Alertmanager."""

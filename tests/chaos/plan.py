@@ -10,11 +10,13 @@ import traceback
 from tests.chaos import long_scenarios, scenarios, spool
 from tests.chaos.runner import Result, Run
 
-SCENARIOS = {"kill": scenarios.Kill, "points": scenarios.Points, "group": scenarios.Group, "zombie": scenarios.Zombie, "slow": scenarios.Slow,
-             "broker": scenarios.Broker, "manager": scenarios.Manager, **long_scenarios.LONG, "spool": spool.Spool}
+SCENARIOS = {"kill": scenarios.Kill, "young": scenarios.Young, "young-two": scenarios.YoungTwo, "points": scenarios.Points,
+             "group": scenarios.Group, "zombie": scenarios.Zombie, "slow": scenarios.Slow, "broker": scenarios.Broker,
+             "manager": scenarios.Manager, **long_scenarios.LONG, "spool": spool.Spool}
 SHORT = ("kill", "points", "group", "zombie")
 # Two rows of runs go on at the same time. Of a run: scenarios side by side, kills at most, seconds in which jobs make steps.
-LONG = (((("kill", "points"), 50, 240), (("group", "zombie", "slow"), 24, 90), (("clock",), 0, 75), (("state",), 0, 45), (("reload",), 0, 190)),
+LONG = (((("kill", "points"), 50, 240), (("group", "zombie", "slow"), 24, 90), (("young", "young-two"), 100, 120), (("clock",), 0, 75),
+         (("state",), 0, 45), (("reload",), 0, 190)),
         ((("long-manager",), 0, 840), (("long-broker",), 32, 90), (("ingest",), 0, 90), (("spool",), 0, 0)))
 RESULTS = pathlib.Path(__file__).parent / "RESULTS.md"
 

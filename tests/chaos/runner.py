@@ -45,6 +45,8 @@ class Run:
         self.scenarios, self.seed, self.kills, self.jobs, self.speed, self.keep = scenarios, seed, kills, jobs, speed, keep
         self.reloads = reloads
         self.active = max([active] + [scenario.needs for scenario in scenarios.values()])
+        self.jobs = jobs = max([jobs] + [scenario.jobs for scenario in scenarios.values()])
+        self.spread = max(scenario.spread for scenario in scenarios.values())
         if self.active > LONG:
             self.speed = speed = 1.0
         falls_behind = self.active * (1 / speed - 1)
@@ -83,8 +85,8 @@ class Run:
         except Exception:     # noqa: BLE001: also of what the scenario starts
             self.results[name].faults.append(traceback.format_exc())
 
-    def cluster(self, kafka, prefix, rules):
-        self.clusters[prefix] = Cluster(kafka, prefix, rules=rules)
+    def cluster(self, kafka, prefix, rules, **options):
+        self.clusters[prefix] = Cluster(kafka, prefix, rules=rules, **options)
         return self.clusters[prefix]
 
     def start_broker(self):
@@ -102,14 +104,14 @@ class Run:
             if scenario.own_broker:
                 kafka = self.start_broker()
             draw = random.Random(f"{self.seed}/{name}")
-            self.running[name] = scenario(self.cluster(kafka, name, rules), draw, self.kills, self.calm_done.is_set, self.reloads)
+            self.running[name] = scenario(self.cluster(kafka, name, rules, **scenario.options), draw, self.kills, self.calm_done.is_set, self.reloads)
             self.running[name].calm = calm
             self.running[name].begin()
         calm.until_judging()
 
     def feed(self):
         lines = self.folder / "telemetry.jsonl"
-        lines.write_text("\n".join(telemetry(self.seed, round(time.time() - self.lag, 1), self.jobs, self.active)) + "\n")
+        lines.write_text("\n".join(telemetry(self.seed, round(time.time() - self.lag, 1), self.jobs, self.active, self.spread)) + "\n")
         journal = self.folder / "journal"
         made = tocsin("ingest", lines, "--to", journal, "--strict", "--quiet")
         if made.returncode != 0:
@@ -130,7 +132,8 @@ class Run:
     def finish(self, cluster):
         """Waits until it has what it must come to, then drains it."""
         wait_for(lambda: pause(0.3) or self.all_verdicts <= cluster.verdicts(), ANSWER, f"the verdicts of {cluster.prefix}")
-        wait_for(lambda: pause(0.3) or cluster.shown() == cluster.firing() != set(), 90, f"the alerts that fire, and no others, at Alertmanager: of {cluster.prefix}")
+        wait_for(lambda: pause(0.3) or cluster.shown() == cluster.served() == cluster.firing() != set(), 90,
+                 f"the alerts that fire, and no others, at Alertmanager and in the API: of {cluster.prefix}")
 
     def calm_outcome(self):
         calm = self.clusters["calm"]
@@ -149,6 +152,7 @@ class Run:
             one.check()
         except AssertionError as wrong:
             result.faults.append(f"{wrong}\n  fires: {sorted(cluster.firing())}\n  at Alertmanager: {sorted(cluster.shown())}\n"
+                                 f"  in the API: {sorted(cluster.served())}\n"
                                  + "\n".join(f"  {instance.name}: {line}" for instance in cluster.instances.values() for line in instance.log[-8:]))
         cluster.drain()
         outcome = cluster.outcome()

@@ -21,6 +21,9 @@ class Scenario:
     needs = 0                # seconds for which jobs make steps, at least
     lag = 104                # seconds that its telemetry is behind the clock at first: so a verdict need not be waited for as long as jobs do
     rules = None             # small ones; or "shipped"
+    spread = 0.25            # of the time in which jobs make steps: when they begin
+    jobs = 0                 # that have an end, at least
+    options = {}             # of the cluster
 
     def __init__(self, cluster, draw, kills, over, reloads=True):
         self.cluster, self.draw, self.kills, self.over, self.reloads = cluster, draw, kills, over, reloads
@@ -98,6 +101,27 @@ class Kill(Scenario):
             self.kill(one)
             self.pause(0, self.draw.choice([0, 0, 0, SESSION + 2]))
             self.start_again()
+
+
+class Young(Scenario):
+    """SIGKILL every few seconds while jobs are young, of one instance. Sections are taken as seldom as by default, and few jobs have neighbours:
+    a restart that reads back for another job would find what it lost of this one."""
+
+    options = {"partitions": 8, "save_every": "4m"}
+    spread, jobs = 0.6, 8
+
+    def disturb(self):
+        while not self.over() and self.notes.get("killed", 0) < self.kills:
+            self.pause(0.2, self.draw.choice([1.2, 3]))
+            self.kill(self.cluster.instances[self.draw.choice(self.names)])
+            self.pause(0, self.draw.choice([0, 0, 0, 0.5]))
+            self.start_again()
+
+
+class YoungTwo(Young):
+    """The same of two instances."""
+
+    names = ("a", "b")
 
 
 class Points(Scenario):

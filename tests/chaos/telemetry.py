@@ -5,7 +5,7 @@ import random
 
 RANKS = 4
 AFTER_THE_END = 128    # seconds of a job's clock from its end to its verdict, and some
-LASTS = "lasts"        # the job that has no end: its alert fires when all else is over
+LASTS = "lasts"        # what the names of the jobs begin with that have no end: their alerts fire when all else is over
 
 
 class Job:
@@ -60,16 +60,17 @@ class Job:
         self.put(self.end, event="end", reason=self.draw.choice(["completed", "failed"]))
 
 
-def telemetry(seed, first, jobs, active):
-    """The lines. `first`: when the plan begins, seconds since 1970; `active`: seconds in which jobs make steps."""
+def telemetry(seed, first, jobs, active, spread):
+    """The lines. `first`: when the plan begins, seconds since 1970; `active`: seconds in which jobs make steps, and begin in this part of them."""
     draw = random.Random(seed)
     records = []
     for number in range(jobs):
-        begin = draw.uniform(0, active / 4)
+        begin = draw.uniform(0, active * spread)
         job = Job(draw, f"job{number}", begin, draw.uniform(active * 0.85, active), first)
         job.start(), job.steps(), job.finish()
         records += job.records
-    lasts = Job(draw, LASTS, 1, active * 0.6, first)
-    lasts.start(), lasts.steps()
-    records += lasts.records
+    for name, begin in (LASTS, 1), (LASTS + "-longer", active * spread):
+        lasts = Job(draw, name, begin, max(active * 0.6, begin + 12), first)
+        lasts.start(), lasts.steps()
+        records += lasts.records
     return [json.dumps(record) for record in sorted(records, key=lambda one: one["t"])]
