@@ -18,6 +18,7 @@
 #include "adapters/cli/terminal.h"
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/printable.h"
+#include "adapters/journal/segments.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -67,10 +68,8 @@ class Collector {
 };
 
 bool is_journal(const fs::path& directory) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error))
-    if (entry.path().extension() == ".journal") return true;
-  return false;
+  const auto segments = journal::segments(directory);
+  return segments && !segments->empty();
 }
 
 // The journal that an argument names, or those in the directory that it names.

@@ -1,4 +1,4 @@
-#include "adapters/cli/config.h"
+#include "adapters/cli/commands.h"
 
 #include <fmt/format.h>
 

@@ -11,12 +11,10 @@
 
 #include "adapters/cli/backtest.h"
 #include "adapters/cli/check.h"
-#include "adapters/cli/config.h"
+#include "adapters/cli/commands.h"
 #include "adapters/cli/engine.h"
 #include "adapters/cli/explain.h"
 #include "adapters/cli/ingest.h"
-#include "adapters/cli/manual.h"
-#include "adapters/cli/pack_commands.h"
 #include "adapters/cli/packs.h"
 #include "adapters/cli/recordings.h"
 #include "adapters/cli/say.h"

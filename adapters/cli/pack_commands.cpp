@@ -1,4 +1,4 @@
-#include "adapters/cli/pack_commands.h"
+#include "adapters/cli/commands.h"
 
 #include <fmt/format.h>
 

@@ -18,6 +18,7 @@
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/printable.h"
 #include "adapters/journal/directory.h"
+#include "adapters/journal/segments.h"
 #include "adapters/runtime/journal_log.h"
 #include "adapters/wrap/run_directory.h"
 #include "stream/values/quantity.h"
@@ -38,15 +39,11 @@ struct Recording {
 
 // How the command ended, by the last segment of the journal: "exit status 3", "signal 9"; empty where nothing says it.
 std::string ended_with(const fs::path& directory) {
-  std::uint64_t last = 0;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error))
-    if (entry.path().extension() == ".journal")
-      last = std::max<std::uint64_t>(last, std::strtoull(entry.path().stem().c_str(), nullptr, 10));
+  const auto segments = journal::segments(directory);
   auto reader = journal::Reader::open(directory);
-  if (!reader) return {};
+  if (!reader || !segments || segments->empty()) return {};
   runtime::JournalLog log{std::move(*reader)};
-  if (!log.seek(stream::Position{last})) return {};
+  if (!log.seek(stream::Position{segments->back().position})) return {};
   std::string how;
   for (auto entry = log.next(); entry && *entry != nullptr; entry = log.next())
     for (const stream::EventRecord& event : (*entry)->events) {
@@ -97,9 +94,7 @@ std::string outcome_of(const fs::path& directory) {
 Recording look_at(const fs::path& directory) {
   Recording one;
   one.name = directory.filename().string();
-  std::error_code error;
-  for (const auto& entry : fs::recursive_directory_iterator(directory, error))
-    if (std::error_code gone; entry.is_regular_file(gone)) one.bytes += entry.file_size(gone);
+  one.bytes = wrap::bytes_in(directory);
   one.outcome = outcome_of(directory);
   auto reader = journal::Reader::open(directory);
   if (!reader) return one;

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/cli/commands.h"
 #include "adapters/cli/packs.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/service_outlet.h"
@@ -48,11 +49,6 @@ void on_signal(int number, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
   ::sigaction(number, &action, nullptr);
-}
-
-std::string host() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
 }
 
 // Whole, whichever thread it comes from.
@@ -94,7 +90,7 @@ stream::Result<config::Config> configuration(const ServiceArguments& arguments, 
   }
   if (command.count("--session-timeout") > 0)
     config.kafka.session_timeout = std::chrono::seconds{arguments.session_seconds};
-  if (config.kafka.instance_id.empty()) config.kafka.instance_id = host();
+  if (config.kafka.instance_id.empty()) config.kafka.instance_id = wrap::host();
   if (!arguments.rules.empty()) config.rules = {arguments.rules.string()};
   if (config.kafka.brokers.empty())
     return stream::Error{stream::Errc::refused, "name the cluster: --kafka ADDRESS, or --config FILE"};
@@ -274,8 +270,7 @@ void add_service_commands(CLI::App& app, int& status) {
   run->add_option_function<std::vector<std::string>>(
          "--alertmanager",
          [arguments](const std::vector<std::string>& urls) {
-           for (const std::string& url : urls)
-             arguments->given.alertmanager.instances.push_back({url, {}, {}});
+           for (const std::string& url : urls) arguments->given.alertmanager.instances.push_back({url, {}, {}});
          },
          "Post alerts to this Alertmanager, http://HOST:PORT; give each of a cluster")
       ->option_text("URL ...")

@@ -10,10 +10,6 @@
 
 namespace tocsin::adapters::cli {
 
-// The commands run and forward, with those of topics and record. Each sets `status`.
-void add_service_commands(CLI::App& app, int& status);
-void add_topic_commands(CLI::App& app, int& status);
-
 // What names a cluster: kafka://HOST:PORT…, or a configuration (FILE.yml) whose section kafka does, with its properties
 // and secrets.
 [[nodiscard]] CLI::Validator is_kafka_address();

@@ -22,6 +22,7 @@
 namespace tocsin::adapters::cli {
 namespace {
 
+using formats::printable_lines;
 using prometheus::JobFigures;
 
 // "running, 4 ranks, step 112, loss 2.31, goodput 93 %"
@@ -73,16 +74,6 @@ std::string text_of(const stream::Verdict& verdict) {
     if (line.standing == stream::Standing::out)
       out += fmt::format("  ruled out {} (never yes: {})\n", stream::with_words(line.family, line.words),
                          fmt::join(line.rules, ", "));
-  return out;
-}
-
-std::string printable_lines(const std::string& text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = text.find('\n', at);
-    out += formats::printable(text.substr(at, end - at)) + '\n';
-    at = end + 1;
-  }
   return out;
 }
 

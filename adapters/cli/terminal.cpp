@@ -108,15 +108,7 @@ void Terminal::print(std::FILE* to, const std::string& text) {
   if (!line.empty()) std::fwrite(line.data(), 1, line.size(), stderr), std::fflush(stderr);
 }
 
-void Terminal::note(const std::string& text) {
-  std::string lines;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    lines += printable(std::string_view{text}.substr(at, end - at)) + "\n";
-    at = end + 1;
-  }
-  print(stderr, "tocsin: " + lines);
-}
+void Terminal::note(const std::string& text) { print(stderr, "tocsin: " + formats::printable_lines(text)); }
 
 void Terminal::set_progress(std::string line) {
   if (!bar_) return;

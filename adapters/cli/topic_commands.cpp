@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/cli/commands.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/service_commands.h"
 #include "adapters/cli/usage.h"

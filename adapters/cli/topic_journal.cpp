@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/cli/commands.h"
 #include "adapters/cli/service_commands.h"
 #include "adapters/cli/usage.h"
 #include "adapters/formats/parse_time.h"

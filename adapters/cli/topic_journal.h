@@ -42,6 +42,4 @@ class TemporaryJournal {
   int alive_ = -1;  // whoever waits for its end removes the directory
 };
 
-void add_record_command(CLI::App& app, int& status);
-
 }  // namespace tocsin::adapters::cli

@@ -50,7 +50,11 @@ void PassThrough::send_state() {
   ::send(parts_.control, &parts_.state, sizeof parts_.state, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void PassThrough::take(Stream& stream, Descriptor& owner) {
+void PassThrough::take(Stream& stream) {
+  const auto end = [&stream] {
+    stream.source = -1;
+    if (stream.owner != nullptr) stream.owner->close();
+  };
   const ssize_t size = ::read(stream.source, buffer_.data(), buffer_.size());
   if (size > 0) {
     const std::string_view bytes{buffer_.data(), static_cast<std::size_t>(size)};
@@ -59,13 +63,10 @@ void PassThrough::take(Stream& stream, Descriptor& owner) {
     stream.feed->offer(bytes);
     if (stream.feed->pending() && !waited) send_state();  // its pipe is full: the recorder reads on at once
   } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-    stream.source = -1;  // EIO of a pseudo-terminal: no process holds its other side any more
-    owner.close();
+    end();  // EIO of a pseudo-terminal: no process holds its other side any more
   }
-  if (stream.outlet->broken() && owner) {
-    owner.close();  // the command's next write fails as it would on our stdout
-    stream.source = -1;
-  }
+  // The command's next write fails as it would on our stdout.
+  if (stream.outlet->broken() && stream.owner != nullptr && *stream.owner) end();
 }
 
 void PassThrough::keys(const Child& child) {
@@ -186,8 +187,8 @@ void PassThrough::turn(Child* child, Time due) {
   if (::poll(at, places, milliseconds_until(due, parts_.clock.now())) > 0) {
     if (at[out].revents != 0) our_out_.flush();
     if (at[err].revents != 0) our_err_.flush();
-    if (at[first].revents != 0) take(first_, *first_owner_);
-    if (at[second].revents != 0) take(second_, *second_owner_);
+    if (at[first].revents != 0) take(first_);
+    if (at[second].revents != 0) take(second_);
     if (at[out_feed].revents != 0) parts_.out.flush();
     if (at[err_feed].revents != 0) parts_.err.flush();
     if (at[in].revents != 0) keys(*child);
@@ -255,11 +256,9 @@ void PassThrough::run(Child& child) {
   const Terminal& terminal = parts_.terminal;
   const int master = terminal.master();
   if (terminal.output()) first_ = {master, &our_out_, &parts_.out};
-  else if (child.out) first_ = {child.out.get(), &our_out_, &parts_.out};
-  if (!terminal.errors() && child.err) second_ = {child.err.get(), &our_err_, &parts_.err};
+  else if (child.out) first_ = {child.out.get(), &our_out_, &parts_.out, &child.out};
+  if (!terminal.errors() && child.err) second_ = {child.err.get(), &our_err_, &parts_.err, &child.err};
   else if (terminal.errors() && !terminal.output()) second_ = {master, &our_err_, &parts_.err};
-  first_owner_ = terminal.output() ? &no_owner_ : &child.out;
-  second_owner_ = terminal.errors() ? &no_owner_ : &child.err;
   keys_open_ = terminal.raw();
 
   parts_.state.child = child.pid;

@@ -47,11 +47,12 @@ class PassThrough {
     int source = -1;  // of the command; -1: none, or at its end
     Outlet* outlet = nullptr;
     Feed* feed = nullptr;
+    Descriptor* owner = nullptr;  // of the source; null: the pseudo-terminal, which is not closed here
   };
 
   // One turn: waits until something happens, at most until `due`, and does it.
   void turn(Child* child, stream::Time due);
-  void take(Stream& stream, Descriptor& owner);
+  void take(Stream& stream);
   void keys(const Child& child);
   void signal(const Signals::Signal& signal, const Child* child);
   void ask_to_end();
@@ -66,8 +67,6 @@ class PassThrough {
   Parts parts_;
   Outlet our_out_, our_err_, keys_;
   Stream first_, second_;  // stdout or the pseudo-terminal; stderr
-  Descriptor no_owner_;    // of the pseudo-terminal: it is not closed here
-  Descriptor *first_owner_ = &no_owner_, *second_owner_ = &no_owner_;
   bool ended_ = false, keys_open_ = false, interrupted_ = false;
   stream::Time drain_until_ = stream::never, reported_at_ = stream::long_ago;
   std::vector<char> buffer_;

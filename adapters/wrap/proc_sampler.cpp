@@ -91,10 +91,6 @@ std::string_view state_name(char state) {
   }
 }
 
-Descriptor open_proc(pid_t pid, const char* file) {
-  return Descriptor{::open(("/proc/" + std::to_string(pid) + '/' + file).c_str(), O_RDONLY | O_CLOEXEC)};
-}
-
 double number_after(std::string_view text, std::string_view key) {
   std::size_t at = text.find(key);
   if (at == std::string_view::npos) return -1;

@@ -50,8 +50,6 @@ std::optional<std::uint32_t> number(std::optional<std::string_view> text) {
   return value;
 }
 
-std::string path_of(pid_t pid, const char* file) { return "/proc/" + std::to_string(pid) + '/' + file; }
-
 bool is_shell(std::string_view name) {
   constexpr std::string_view shells[] = {"sh",   "bash",    "dash",    "zsh",  "ksh",
                                          "fish", "busybox", "timeout", "time", "numactl"};
@@ -157,8 +155,7 @@ void ProcessTree::list() {
     } else if (stranger != strangers_.end() && stranger->second == entry->d_ino) {
       strangers.insert(*stranger);
     } else {
-      const Descriptor file{::open(path_of(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC)};
-      const auto stat = file ? parse_stat(read_again(file.get(), buffer)) : std::nullopt;
+      const auto stat = read_stat(pid, buffer);
       if (stat && known != descendants_.end() && known->second.start == stat->start_ticks) {
         known->second.inode = entry->d_ino;  // the kernel had dropped its name meanwhile
         descendants.insert(descendants_.extract(known));
@@ -210,8 +207,7 @@ void ProcessTree::look() {
   char buffer[1024];
   for (auto& [pid, process] : descendants_) {
     if (process.identity || below_a_rank(process)) continue;
-    const Descriptor file{::open(path_of(pid, "stat").c_str(), O_RDONLY | O_CLOEXEC)};
-    const auto stat = file ? parse_stat(read_again(file.get(), buffer)) : std::nullopt;
+    const auto stat = read_stat(pid, buffer);
     if (stat) process.cpu_ticks = stat->cpu_ticks, process.state = stat->state;
     if (!stat || (stat->environment == process.environment && stat->name == process.name)) continue;
     process.environment = stat->environment;

@@ -34,7 +34,8 @@ std::optional<double> Recorder::cpu_below(Rank& rank, Time now) const {
          at = processes.find(at->second.parent))
       below = at->first == root;
     if (!below) continue;
-    const auto stat = parse_stat(read_whole("/proc/" + std::to_string(pid) + "/stat", 1));
+    char buffer[1024];
+    const auto stat = read_stat(pid, buffer);
     if (!stat) continue;
     const auto before = rank.below.find(pid);
     if (before != rank.below.end() && stat->cpu_ticks > before->second) ticks += stat->cpu_ticks - before->second;

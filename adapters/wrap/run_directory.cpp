@@ -70,26 +70,10 @@ struct Run {
   bool alive = false;
 };
 
-Run look_at(const fs::path& path) {
-  Run run{path};
-  std::error_code error;
-  for (auto file = fs::recursive_directory_iterator(path, error); !error && file != fs::recursive_directory_iterator{};
-       file.increment(error)) {
-    std::error_code gone;
-    if (file->is_regular_file(gone)) {
-      const std::uintmax_t size = file->file_size(gone);
-      if (!gone) run.bytes += size;
-    }
-  }
-  run.alive = is_running(path);
-  return run;
-}
-
 // When the process under this pid started, by the wall clock; nothing where there is none, or where it cannot be known.
 std::optional<stream::Time> start_of(long pid) {
   char text[4096];
-  const Descriptor file{::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC)};
-  const auto stat = file ? parse_stat(read_again(file.get(), text)) : std::nullopt;
+  const auto stat = read_stat(static_cast<pid_t>(pid), text);
   const long ticks = ::sysconf(_SC_CLK_TCK);
   if (!stat || ticks <= 0) return std::nullopt;
   const RunClock clock;
@@ -105,6 +89,18 @@ std::optional<stream::Time> begin_of(const std::string& name) {
 }
 
 }  // namespace
+
+std::uint64_t bytes_in(const fs::path& run) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (auto file = fs::recursive_directory_iterator(run, error); !error && file != fs::recursive_directory_iterator{};
+       file.increment(error)) {
+    std::error_code gone;
+    const std::uintmax_t size = file->is_regular_file(gone) ? file->file_size(gone) : 0;
+    if (!gone) bytes += size;
+  }
+  return bytes;
+}
 
 bool is_running(const fs::path& run) {
   if (journal::is_written(run)) return true;
@@ -127,7 +123,7 @@ std::size_t remove_oldest_runs(const fs::path& state, std::uint64_t most) {
   for (auto at = fs::directory_iterator(state, error); !error && at != fs::directory_iterator{}; at.increment(error)) {
     std::error_code gone;
     if (at->is_directory(gone) && !at->is_symlink(gone) && names_a_run(at->path().filename().string()))
-      runs.push_back(look_at(at->path()));
+      runs.push_back({at->path(), bytes_in(at->path()), is_running(at->path())});
   }
   std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.path < b.path; });
   std::uint64_t total = 0;

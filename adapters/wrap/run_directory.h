@@ -26,6 +26,9 @@ namespace tocsin::adapters::wrap {
 // containers with each run: a process that started later than the run is another.
 [[nodiscard]] bool is_running(const std::filesystem::path& run);
 
+// What the files of a run take; what cannot be read counts nothing.
+[[nodiscard]] std::uint64_t bytes_in(const std::filesystem::path& run);
+
 // Where they are without a home: in a directory of all users, any of whom may have made it before us.
 [[nodiscard]] std::filesystem::path shared_state_directory();
 

@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "adapters/wrap/descriptor.h"
+#include "adapters/wrap/proc_stat.h"
 
 namespace tocsin::adapters::wrap {
 
@@ -25,8 +25,6 @@ constexpr std::string_view mapped = "0000000000000000FFFF0000";
 struct DirectoryCloser {
   void operator()(DIR* directory) const noexcept { ::closedir(directory); }
 };
-
-std::string path_of(pid_t pid, const char* file) { return "/proc/" + std::to_string(pid) + '/' + file; }
 
 std::unordered_set<std::uint64_t> sockets_of(pid_t pid) {
   std::unordered_set<std::uint64_t> inodes;

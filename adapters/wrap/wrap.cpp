@@ -25,11 +25,6 @@ std::string job_of(const WrapOptions& options) {
   return std::filesystem::path{options.command.front()}.filename().string() + '-' + std::to_string(::getpid());
 }
 
-std::string host() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
-}
-
 int refuse(const std::string& why) {
   ::fprintf(stderr, "tocsin wrap: %s\n", why.c_str());
   return 2;
@@ -56,6 +51,11 @@ int end_as(int status) {
 }
 
 }  // namespace
+
+std::string host() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
 
 int wrap(const WrapOptions& options, const EngineEntry& engine) {
   if (options.command.empty()) return refuse("no command: write it behind `--`");

@@ -11,6 +11,9 @@
 
 namespace tocsin::adapters::wrap {
 
+// This machine, as its records name it.
+[[nodiscard]] std::string host();
+
 // A pack in the form of a pack record.
 struct PackRecord {
   std::string hash, text;
