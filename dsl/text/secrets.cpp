@@ -40,7 +40,14 @@ bool is_any(std::string_view text, std::initializer_list<std::string_view> words
 struct Found {
   std::string_view before, name, value;
 };
+// Without the call, or the sign, in front of its quotes, too: b'…', $'…', SecretStr('…'.
 std::string_view unquoted(std::string_view value) {
+  const auto quote = std::min(value.find_first_of("\"'"), value.size());
+  if (quote < value.size() &&
+      std::all_of(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(quote), [](char c) {
+        return alphanumeric(c) || has_any("_($\\", {std::string_view{&c, 1}});
+      }))
+    value.remove_prefix(quote);
   while (!value.empty() && has_any("\\\"'", {value.substr(0, 1)})) value.remove_prefix(1);
   while (!value.empty() && has_any("\\\"'", {value.substr(value.size() - 1)})) value.remove_suffix(1);
   return value;
@@ -72,6 +79,8 @@ bool password(std::string_view value) {
   value = unquoted(value);
   const auto has = [&](auto kind) { return std::any_of(value.begin(), value.end(), kind); };
   const bool letters = has([](char c) { return upper(c) || lower(c); });
+  const std::string_view unit = value.substr(std::min(value.find_first_not_of("0123456789."), value.size()));
+  if (is_any(unit, {"s", "ms", "us", "ns", "MB", "GB", "MiB", "GiB"})) return false;  // forward_pass=12.53ms
   return value.size() >= 6 && letters && !path(value) && (has(digit) || has([](char c) {
                                                             return has_any("!@#$%^&*+=?~", {std::string_view{&c, 1}});
                                                           }));
@@ -181,7 +190,10 @@ struct Shape {
 // NAME and VALUE in expressions.
 constexpr const char* name_of_secret =
     R"((?:password|passwd|passphrase|(?:\b|_)pwd|secret|credential|(?:api|access|private|secret|account|signing|encryption|master|auth|session|license|ssh|client|storage|subscription)[_-]?key|(?:auth|access|private|deploy|refresh|bearer|session|hub|hf|api|id|bot|user|service|github|gitlab|wandb|slack)[_-]?token))";
-constexpr const char* value_of_name = R"((\\*"[^"]*"|\\*'[^']*'|[^\s,;&"'<]+))";
+// In quotes that are escaped, or have escaped quotes in them or stand side by side, or do not close on the line; a
+// block of YAML; a word.
+constexpr const char* value_of_name =
+    R"re((\\+"[^"]*"|\\+'[^']*'|(?:\$|[bru]{1,2}|(?:\w*secret\w*|str|bytes)\()?(?:(?:"(?:[^"\\]|\\(?s:.))*"|'(?:[^'\\]|\\(?s:.))*')+|["'][^\n]*)|[|>][+-]?(?:\n[ \t]+[^\n]*)+|[^\s,;&"'<]+))re";
 
 constexpr std::array shapes{
     // Tokens of providers, by prefixes that nothing else has.
@@ -197,26 +209,35 @@ constexpr std::array shapes{
         always},
     Shape{R"((?s)(-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----)(.+?)(?:-----END|\z))", always},
     // Headers and URLs.
-    Shape{R"((?i)(authorization\\*["']?\s*[:=]\s*\\*["']?(?:(?:bearer|basic|token|digest|apikey)\s+)?)([^\s"',;\\]+))",
-          of_header},
+    Shape{
+        R"((?i)(authorization\\*["']?\s*[:=]\s*\\*["']?(?:(?:bearer|basic|token|digest|api-?key|key|negotiate|ntlm|oauth|splunk|ssws)\s+)?)([^\s"',;\\]+))",
+        of_header},
     Shape{R"((?i)\b(bearer|basic|token)\s+([\w.~+/-]{12,}=*))", of_scheme},
     Shape{R"(\b[a-zA-Z][a-zA-Z0-9+.-]*://([^\s/:@'"\[]*):([^\s'"<>]+)@[\w.\[-])", of_url},
     Shape{R"(://()([\w-]{16,})@)", if_random},
     Shape{R"([\s"']-u(["']?[\s,=]+["']?[^\s:"'/]+:)([^\s"']+))", of_user},
     Shape{R"((--(?:(?:proxy-)?user|(?:basic-|http-)?auth)["']?[\s,=]+["']?[^\s:"'/]+:)([^\s"']+))", of_user},
     // Names and their values.
-    Shape{R"((?i)(NAME[\w.-]*\\*["']?\]?\s*(?:=>|:=|[=:])\s*)VALUE)", of_name},
+    Shape{
+        R"((?i)(NAME[\w.-]*\\*["']?\]?\s*(?::\s*(?:str|bytes|SecretStr|Optional\[str\])\s*=|=>|:=|[=:]|%3d)\s*)VALUE)",
+        of_name},
+    // name: DB_PASSWORD, value: X; ('DB_PASSWORD', 'X'); ENV DB_PASSWORD X.
+    Shape{R"((?i)(NAME[\w.-]*)\\*["']?[\s,]\s*\\*["']?value\\*["']?\s*[=:]\s*VALUE)", of_name},
+    Shape{R"((?i)(NAME[\w.-]*)["']\s*,\s*("[^"]*"|'[^']*'))",
+          [](const Found& found) { return of_name(found) && (password(found.value) || random(found.value)); }},
+    Shape{R"((?i)\b(?:setenv|env|set -\w+)\s+(\w*NAME\w*)\s+VALUE)", of_name},
     Shape{R"((?i)([^a-z](?:token|key|sig|signature|auth)\\*["']?\s*[=:]\s*["']?)([\w+/.~%-]{16,}=*))", of_weak_name},
-    Shape{R"((?i)[^a-z](pass\s*=\s*)([^\s,;&"']+))", [](const Found& found) { return password(found.value); }},
+    Shape{R"((?i)((?:[^a-z]pass\s*=|_pass:|["']pass["']\s*:)\s*)VALUE)",
+          [](const Found& found) { return password(found.value); }},
     Shape{R"((?i)<[\w:.-]*(NAME[\w:.-]*)>([^<]+)</)", of_name},
     Shape{R"((?i)((?:key|secret|token|password)\W{1,3}(?:is|was|of)?\W{0,2})([0-9a-f]{32,}|[A-Za-z0-9+/]{40,}={0,2}))",
           if_random},
-    Shape{R"((?i)\b((?:password|passwd|passphrase)(?:\s+(?:is|was|to))?)\s+(\S+))",
+    Shape{R"((?i)\b((?:password|passwd|passphrase)(?:\s+(?:is|was|to))?):?\s+(\S+))",
           [](const Found& found) { return password(found.value); }},
     Shape{R"((?i)\b(login\s+\S+\s+password|identified\s+by|pass(?:in|out)\s+pass:)\s*VALUE)", of_header},
     Shape{R"((?i)((?:wandb\s+login\s.*?|\.login\(["'][^"']*["']\s*,\s*["']))([^\s"']+))", of_login},
     Shape{R"((?i)[?&]([\w-]*(?:token|sig|signature|jwt)=)([^\s&"'#]+))", of_header},
-    Shape{R"((?i)\b(cookie\\*["']?\s*[:=]\s*["']?[\w.-]+=)([^\s;"',]+))", of_header},
+    Shape{R"((?i)\b(cookie\\*["']?\s*[:=]\s*["']?[\w.-]+=)([^\s;"',]+(?:;\s*[\w.-]+=[^\s;"',]+)*))", of_header},
     // Options of commands, also as a list of Python.
     Shape{
         R"((?i)[\s"'(\[,]--?((?:[a-z0-9]+[_-])*(?:password|passwd|passphrase|pass|pwd|secret|(?:api|access|private|secret|auth|account|client)[_-]?key|token|credentials?))(?:["']?\s*[,=]\s*|\s+)VALUE)",
