@@ -11,12 +11,14 @@ namespace tocsin::adapters::formats {
 
 using Json = nlohmann::ordered_json;
 
-// "NaN", "inf" and "-inf" are texts, as JSON has no such numbers; a whole number has no fraction.
+// "NaN", "inf" and "-inf" are texts, as JSON has no such numbers; a whole number has no fraction, but -0 has, as it
+// would lose its sign.
 [[nodiscard]] inline Json json_number(double number) {
   if (std::isnan(number)) return "NaN";
   if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
   constexpr double most = 1e15;  // exact in a double
-  if (std::abs(number) < most && number == std::trunc(number)) return static_cast<std::int64_t>(number);
+  const bool minus_zero = number == 0 && std::signbit(number);
+  if (std::abs(number) < most && number == std::trunc(number) && !minus_zero) return static_cast<std::int64_t>(number);
   return number;
 }
 // A text that is empty is left out.

@@ -29,33 +29,52 @@ Json begin(const Entry& entry, Time time, const MemberKey& member) {
 
 void add(std::string& out, const Json& line) { out += dump(line) += '\n'; }
 
+// The members of an object, as text: a name may stand twice, and both are read.
+void put_member(std::string& members, std::string_view name, const Json& value) {
+  if (!members.empty()) members += ',';
+  members += dump(name) + ':' + dump(value);
+}
+
 void put_record(std::string& out, const Entry& entry, const stream::SampleBlock& block) {
   std::size_t i = 0;
   for (const Time time : block.times)
     for (const MemberKey& member : block.members) {
-      Json line = begin(entry, time, member), values = Json::object();
+      Json line = begin(entry, time, member);
       put(line, "source", block.source);
+      std::string values;
       for (const auto& signal : block.signals) {
-        Json& value = values[std::string{signal.name}];
+        Json value;
         if (block.has(i)) {
           if (signal.unit == "text") value = block.texts[static_cast<std::size_t>(block.value(i))];
           else value = json_number(block.value(i));
         }
+        put_member(values, signal.name, value);
         ++i;
       }
-      line["values"] = std::move(values);
-      add(out, line);
+      std::string text = dump(line);
+      text.back() = ',';
+      out += text + "\"values\":{" + values + "}}\n";
     }
 }
 
 void put_record(std::string& out, const Entry& entry, const stream::CoverageRecord& coverage) {
-  Json line = begin(entry, entry.arrival, {});
-  put(line, "coverage", coverage.source);
-  for (const MemberKey& member : coverage.members) {
-    if (member.level == Level::rank) line["ranks"].push_back(member.rank);
-    if (member.level == Level::node || member.level == Level::gpu) line["nodes"].push_back(member.node);
-  }
-  add(out, line);
+  const auto begun = [&](const MemberKey& member) {
+    Json line = begin(entry, entry.arrival, member);
+    put(line, "coverage", coverage.source);
+    return line;
+  };
+  Json line = begun({});
+  std::size_t alone = 0;  // members with more than a number or a name have a line each
+  for (const MemberKey& member : coverage.members)
+    if (member.level == Level::gpu || (member.level == Level::rank && !member.node.empty())) {
+      add(out, begun(member));
+      ++alone;
+    } else if (member.level == Level::rank) {
+      line["ranks"].push_back(member.rank);
+    } else if (member.level == Level::node) {
+      line["nodes"].push_back(member.node);
+    }
+  if (alone == 0 || alone < coverage.members.size()) add(out, line);
 }
 
 void put_control(std::string& out, const Entry& entry, const stream::ControlRecord& control) {
@@ -92,13 +111,13 @@ void put_record(std::string& out, const Entry& entry, const stream::EventRecord&
   Json line = begin(entry, event.time, event.member);
   put(line, "source", event.source);
   put(line, "event", event.name);
-  Json fields = Json::object();
-  for (const auto& field : event.fields)
-    if (const auto* text = std::get_if<std::string_view>(&field.value)) fields[std::string{field.name}] = *text;
-    else fields[std::string{field.name}] = json_number(std::get<double>(field.value));
-  std::string text = dump(line);
+  std::string text = dump(line), fields;
+  for (const auto& [name, value] : event.fields) {
+    const auto* number = std::get_if<double>(&value);
+    put_member(fields, name, number != nullptr ? json_number(*number) : Json(std::get<std::string_view>(value)));
+  }
   // A field may have the name of a key: behind "event", all keys are fields.
-  if (!fields.empty()) text.back() = ',', text += dump(fields).substr(1);
+  if (!fields.empty()) text.back() = ',', text += fields + '}';
   out += text + '\n';
 }
 

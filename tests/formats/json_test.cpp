@@ -132,6 +132,18 @@ TEST_CASE("an entry as JSON lines reads back as the same records") {
   CHECK(there_and_back(coverage) == coverage);
 }
 
+TEST_CASE("names that stand twice in a record, and nodes and GPUs that are covered, read back as the same records") {
+  const std::string at = R"({"t":1700000000000000000,"job":"j",)";
+  const std::string twice = at + R"("rank":0,"values":{"loss":2,"step":1,"loss":1}})" + "\n";
+  CHECK(there_and_back(twice) == twice);
+  const std::string end = at + R"("event":"end","code":1,"code":0})" + "\n";
+  CHECK(there_and_back(end) == end);
+  for (const char* member : {R"("rank":0,"node":"n",)", R"("node":"n","gpu":"0",)"}) {
+    const std::string coverage = at + member + R"("coverage":"log"})" + "\n";
+    CHECK(there_and_back(coverage) == coverage);
+  }
+}
+
 TEST_CASE("everything that a builder can say survives JSON, but for what JSON lines have no key for") {
   schemas::EntryBuilder builder;
   fill_with_everything(builder);
@@ -220,9 +232,9 @@ TEST_CASE("what is written of bytes that are no UTF-8 is valid JSON, with replac
 }
 
 TEST_CASE("a whole number has no fraction, and what is no number of JSON is a text") {
-  const Json numbers{json_number(100000), json_number(-0.5), json_number(1e300), json_number(NAN),
-                     json_number(-INFINITY)};
-  CHECK(dump(numbers) == R"([100000,-0.5,1e+300,"NaN","-inf"])");
+  const Json numbers{json_number(100000),    json_number(-0.5), json_number(1e300), json_number(NAN),
+                     json_number(-INFINITY), json_number(0),    json_number(-0.0)};
+  CHECK(dump(numbers) == R"([100000,-0.5,1e+300,"NaN","-inf",0,-0.0])");
 }
 
 TEST_CASE("an alert is one JSON line with its id as sixteen digits") {
