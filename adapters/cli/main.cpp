@@ -23,6 +23,7 @@
 #include "adapters/cli/topic_journal.h"
 #include "adapters/cli/usage.h"
 #include "adapters/cli/version.h"
+#include "adapters/formats/printable.h"
 #include "adapters/wrap/wrap.h"
 #include "dsl/load/reference.h"
 #include "stream/graph/kernels.h"
@@ -35,7 +36,8 @@ using namespace tocsin::adapters;
 void print_report(const cli::RunReport& report, bool digests, bool counters) {
   if (digests)
     for (const auto& [subject, digest] : report.digests)
-      fmt::print("digest {:016x} rows {:016x} {}\n", digest, report.row_digests.at(subject), subject);
+      fmt::print("digest {:016x} rows {:016x} {}\n", digest, report.row_digests.at(subject),
+                 formats::printable(subject));
   if (!counters) return;
   const auto& c = report.counters;
   fmt::print("entries {} samples {} lines {} events {} covered {} beats {} ticks {} evaluations {} transitions {}\n",
@@ -49,7 +51,8 @@ void print_report(const cli::RunReport& report, bool digests, bool counters) {
       c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.unit_mismatch,
       c.strays, c.member_limit, c.event_limit, c.text_limit, c.gaps, c.quarantined, c.alerts_over_limit,
       c.packs_refused, report.corrupt_frames, report.undecodable);
-  for (const auto& [rule, message] : c.quarantine_messages) fmt::print("quarantined {}: {}\n", rule, message);
+  for (const auto& [rule, message] : c.quarantine_messages)
+    fmt::print("quarantined {}: {}\n", rule, formats::printable(message));
 }
 
 // Copies the part of a cluster's telemetry that `journal` names, and makes `journal` that copy. False: it could not;

@@ -179,7 +179,7 @@ class Commands(WithJournal):
         lines = self.base / "steering.jsonl"
         lines.write_text("".join(json.dumps(dict(record, job="a\x1b[2Jb")) + "\n" for record in records()))
         self.assertEqual(tocsin("ingest", lines, "--to", self.base / "steering").returncode, 0)
-        done = tocsin("replay", self.base / "steering", "--verbose")
+        done = tocsin("replay", self.base / "steering", "--verbose", "--digest")
         self.assertIn("\\x1b[2J", done.stdout)
         self.assertNotIn("\x1b", done.stdout)
         self.assertNotIn("\x1b", tocsin("replay", self.base / "no\x1bwhere").stderr)
