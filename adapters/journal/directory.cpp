@@ -32,12 +32,17 @@ std::uint64_t File::size() const noexcept {
   return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
+bool File::deleted() const noexcept {
+  struct stat status {};
+  return ::fstat(descriptor_, &status) == 0 && status.st_nlink == 0;
+}
+
 Error io_error(const std::string& what, const fs::path& path, int error_number) {
   std::string remedy;
   if (error_number == EACCES || error_number == EPERM) remedy = ": run as its owner, or choose another place";
   else if (error_number == ENOSPC || error_number == EDQUOT) remedy = ": make room, or give the journal a cap";
   else if (error_number == ENOENT) remedy = ": check the path";
-  else if (error_number == ELOOP || error_number == ENXIO || error_number == ENOTDIR)
+  else if (error_number == ELOOP || error_number == ENXIO || error_number == ENOTDIR || error_number == EMLINK)
     remedy = ": a journal has files and directories of its own and no links: move it away";
   else remedy = ": check the disk";
   return {error_number == ENOENT ? Errc::not_found : Errc::io,
@@ -75,6 +80,7 @@ Result<File> OpenDirectory::open(const std::string& name, int flags) const {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return io_error("open", path_ / name, errno);
   if (!S_ISREG(status.st_mode)) return io_error("open", path_ / name, ENXIO);
+  if ((flags & O_ACCMODE) != O_RDONLY && status.st_nlink > 1) return io_error("write", path_ / name, EMLINK);
   return file;
 }
 
@@ -155,17 +161,17 @@ Result<void> make_private(const fs::path& directory) {
 
 bool only_ours(const fs::path& directory) {
   std::error_code error;
-  fs::path path = fs::canonical(directory, error);
-  for (bool itself = true; !error; itself = false, path = path.parent_path()) {
-    struct stat found {};
-    if (::lstat(path.c_str(), &found) != 0) return false;
-    const bool others_write = (found.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-    const bool keeps_names = !itself && (found.st_mode & S_ISVTX) != 0;  // as /tmp: others cannot rename what is ours
-    if (found.st_uid != ::geteuid() && (itself || found.st_uid != 0)) return false;
-    if (others_write && !keeps_names) return false;
-    if (path == path.root_path()) return true;
-  }
-  return false;
+  for (fs::path path : {fs::absolute(directory), fs::canonical(directory, error)})
+    for (bool itself = true;; itself = false, path = path.parent_path()) {
+      struct stat found {};
+      if (error || ::lstat(path.c_str(), &found) != 0) return false;
+      const bool others_write = !S_ISLNK(found.st_mode) && (found.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+      const bool keeps_names = !itself && (found.st_mode & S_ISVTX) != 0;  // as /tmp: others cannot rename what is ours
+      if (found.st_uid != ::geteuid() && (itself || found.st_uid != 0)) return false;
+      if (others_write && !keeps_names) return false;
+      if (path == path.root_path()) break;
+    }
+  return true;
 }
 
 Result<void> write_whole(const fs::path& path, std::string_view content) {

@@ -23,14 +23,15 @@ class File {
   [[nodiscard]] int get() const noexcept { return descriptor_; }
   explicit operator bool() const noexcept { return descriptor_ >= 0; }
   [[nodiscard]] std::uint64_t size() const noexcept;
+  [[nodiscard]] bool deleted() const noexcept;  // no name leads to it any more
 
  private:
   int descriptor_ = -1;
 };
 
 // A directory of a journal, which may have come from elsewhere: all that is in it is opened, replaced and removed below
-// its descriptor, through no link, and no file is used but a regular one. A FIFO never blocks.
-// Owned by who uses the files.
+// its descriptor, through no link, and no file is used but a regular one; none is written that has another name. A FIFO
+// never blocks. Owned by who uses the files.
 class OpenDirectory {
  public:
   // The path is the user's own, and may lead through links. not_found: it is not there.
@@ -59,7 +60,8 @@ class OpenDirectory {
 
 // Makes the directory and what leads to it, private to the user; one that exists stays as it is.
 [[nodiscard]] stream::Result<void> make_private(const std::filesystem::path& directory);
-// Whether we own the directory and nobody else may write it, and only root or we can replace what leads to it.
+// Whether we own the directory and nobody else may write it, and only root or we can replace what leads to it,
+// links included.
 [[nodiscard]] bool only_ours(const std::filesystem::path& directory);
 
 [[nodiscard]] stream::Error io_error(const std::string& what, const std::filesystem::path& path, int error_number);

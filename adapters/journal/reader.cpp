@@ -226,8 +226,11 @@ Result<std::optional<Frame>> Reader::next() {
     if (*found != Found::whole) {
       // What is buffered may be old: a torn tail is cut and written over. Look again at what is there now. Whether a
       // segment follows is asked first: if one does, this one is complete.
+      const bool deleted = s.file.deleted();
       auto after = s.following();
       if (!after) return after.error();
+      if (deleted && !*after)
+        return Error{Errc::not_found, "the journal " + s.directory.path().string() + " was deleted while it was read"};
       s.discard();
       found = s.look_at_position(header);
       if (!found) return found.error();

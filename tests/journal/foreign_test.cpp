@@ -96,6 +96,22 @@ TEST_CASE("a history that is a link is refused and what it leads to stays") {
   CHECK(foreign.untouched());
 }
 
+TEST_CASE("a history or a segment that has another name elsewhere is read and never written") {
+  for (const bool torn : {false, true}) {  // nothing, or what looks like the beginning of a line of ours
+    Foreign foreign;
+    const fs::path other = foreign.outside() / "other";
+    Foreign::write(other, torn ? "{\"id\":\"0000" : "");
+    fs::create_hard_link(other, foreign.journal() / "alerts.jsonl");
+    fs::create_hard_link(other, foreign.journal() / segment_name(0));
+    const auto history = AlertHistory::open(foreign.journal());
+    REQUIRE_FALSE(history);
+    CHECK(history.error().message.find("no links: move it away") != std::string::npos);
+    CHECK(Reader::open(foreign.journal()));
+    CHECK_FALSE(Writer::open(foreign.journal(), {}));
+    CHECK(*read_whole(other) == (torn ? "{\"id\":\"0000" : ""));
+  }
+}
+
 TEST_CASE("a history whose last line is not the beginning of an alert of ours stays as it is") {
   const std::string ours = "{\"id\":\"0000000000000001\",\"number\":1,\"rule\":\"a\"}\n";
   for (const std::string& last : {std::string{"some notes"}, std::string{"{\"id\":\"none\""}, std::string{"1234"}})

@@ -121,6 +121,20 @@ TEST_CASE("a reader follows what is appended later, also into the next segments"
   CHECK(reader->corrupt_bytes() == 0);
 }
 
+TEST_CASE("a journal that is deleted while it is followed is an error, once all that was written is read") {
+  TestDirectory directory;
+  auto writer = *Writer::open(directory.path() / "journal", {});
+  auto reader = *Reader::open(directory.path() / "journal");
+  REQUIRE(writer.append(bytes("one"), at(1)));
+  fs::remove_all(directory.path() / "journal");
+  REQUIRE(writer.append(bytes("two"), at(2)));
+  CHECK(text(**reader.next()) == "one");
+  CHECK(text(**reader.next()) == "two");
+  const auto end = reader.next();
+  REQUIRE_FALSE(end);
+  CHECK(end.error().message.ends_with("/journal was deleted while it was read"));
+}
+
 TEST_CASE("over the cap the oldest segments go, and a position that went with them is an error") {
   TestDirectory directory;
   auto writer = Writer::open(directory.path(), {.segment_bytes = 1000, .most_bytes = 3000});

@@ -68,6 +68,12 @@ TEST_CASE("a directory of all users in which others may write is refused for run
   if (::geteuid() == 0) {
     REQUIRE(::chown(shared.c_str(), 12345, 12345) == 0);
     CHECK_FALSE(make_run_directory(shared / "third", shared));
+    const fs::path link = home.path / "link";  // of another user, to a directory of ours
+    fs::create_directory(home.path / "ours");
+    fs::create_directory_symlink(home.path / "ours", link);
+    CHECK(make_run_directory(link / "run", link));
+    REQUIRE(::lchown(link.c_str(), 12345, 12345) == 0);
+    CHECK_FALSE(make_run_directory(link / "other", link));
   }
 }
 
