@@ -169,7 +169,7 @@ std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::
     list.push(i);
     if (lua_istable(state, -1)) {
       const Table table{state, lua_gettop(state), of_case.collection(), of_case.place()};
-      table.allow({"rank", "node", "gpu", "rack", "who", "cause", "missing", "within"});
+      table.allow({"rank", "node", "gpu", "rack", "who", "cause", "missing", "within"}, "key", true);
       CaseExpectation expected;
       table.push(1);
       if (lua_type(state, -1) == LUA_TSTRING) expected.rule = lua_tostring(state, -1);
@@ -239,7 +239,8 @@ void read_case(const Table& table, const std::string& name) {
   result.name = name;
   result.file = table.place().file;
   result.line = table.place().line;
-  table.allow({"scope", "ranks", "gpus", "per_node", "per_rack", "sampled", "records", "fires", "unknown", "resolves"});
+  table.allow({"scope", "ranks", "gpus", "per_node", "per_rack", "sampled", "records", "fires", "unknown", "resolves"},
+              "key", true);
   read_size(table, result);
   result.per_node = table.whole("per_node", 1, 1024).value_or(8);
   result.sampled = table.duration("sampled").value_or(result.sampled);

@@ -331,6 +331,7 @@ int tune_table(lua_State* state) {
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       table.problem(key, "tune '" + name + "': '" + key + "' cannot be tuned" + nearest(key, keys) +
                              ": write a rule of your own instead");
+  table.allow(table.names());
   TuneSource tune;
   tune.name = name;
   tune.file = table.place().file;

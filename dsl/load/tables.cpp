@@ -72,6 +72,7 @@ Table::Table(lua_State* state, int index, Collection& collection, Host::Place pl
     if (lua_type(state, -2) == LUA_TSTRING) names_.push_back(text_at(state, -2));
   }
   std::sort(names_.begin(), names_.end());
+  unnamed_ = entries > names_.size();
   length_ = lua_rawlen(state, index);
 }
 
@@ -85,7 +86,8 @@ void Table::problem(const std::string& key, std::string message) const {
   collection_->problems->add(place_.file, key.empty() ? place_.line : line_of(key), std::move(message));
 }
 
-void Table::allow(const std::vector<std::string>& known, const std::string& what) const {
+void Table::allow(const std::vector<std::string>& known, const std::string& what, bool lists) const {
+  if (unnamed_ && !lists) problem("", "a value without a name, which nothing reads: write its name in front, name = …");
   for (const std::string& key : names_)
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       const std::string word = elsewhere(key, known);
@@ -225,8 +227,11 @@ std::map<std::string, ParamValue> Table::params(const std::string& key) const {
   for (const std::string& name : inner.names()) {
     inner.push(name);
     if (const auto value = scalar(state_, -1)) {
-      if (const auto* x = std::get_if<double>(&*value)) result[name] = *x;
+      const auto* x = std::get_if<double>(&*value);
+      if (x != nullptr) result[name] = *x;
       else result[name] = std::get<std::string>(*value);
+      if (x != nullptr && std::isnan(*x))
+        problem(name, key + "." + name + " is NaN, which nothing compares with: write a number");
     } else if (lua_type(state_, -1) == LUA_TBOOLEAN) {
       result[name] = lua_toboolean(state_, -1) != 0;
     } else if (lua_istable(state_, -1)) {

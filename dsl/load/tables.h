@@ -23,8 +23,8 @@ class Table {
   [[nodiscard]] std::size_t length() const noexcept { return length_; }  // of its list part
   [[nodiscard]] bool has(const std::string& key) const;
   void problem(const std::string& key, std::string message) const;
-  // Refuses names that are not in this list.
-  void allow(const std::vector<std::string>& known, const std::string& what = "key") const;
+  // Refuses names that are not in this list, and values without a name unless the table lists some.
+  void allow(const std::vector<std::string>& known, const std::string& what = "key", bool lists = false) const;
 
   [[nodiscard]] std::optional<std::string> text(const std::string& key, const std::string& example = "") const;
   [[nodiscard]] std::optional<double> number(const std::string& key) const;
@@ -59,6 +59,7 @@ class Table {
   Host::Place place_;
   std::vector<std::string> names_;
   std::size_t length_ = 0;
+  bool unnamed_ = false;  // it has values without a name
 };
 
 // The text on the stack, whole. What alerts, labels and JSON could not show as it is, NUL or bytes that are no UTF-8,
