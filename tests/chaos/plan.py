@@ -14,8 +14,9 @@ SCENARIOS = {"kill": scenarios.Kill, "young": scenarios.Young, "young-two": scen
              "group": scenarios.Group, "zombie": scenarios.Zombie, "slow": scenarios.Slow, "broker": scenarios.Broker,
              "manager": scenarios.Manager, **long_scenarios.LONG, "spool": spool.Spool}
 SHORT = ("kill", "points", "group", "zombie")
+YOUNG = ("young", "young-two")      # beside each other, apart from the others: their jobs begin one after the other
 # Two rows of runs go on at the same time. Of a run: scenarios side by side, kills at most, seconds in which jobs make steps.
-LONG = (((("kill", "points"), 50, 240), (("group", "zombie", "slow"), 24, 90), (("young", "young-two"), 100, 120), (("clock",), 0, 75),
+LONG = (((("kill", "points"), 50, 240), (("group", "zombie", "slow"), 24, 90), (YOUNG, 100, 120), (("clock",), 0, 75),
          (("state",), 0, 45), (("reload",), 0, 190)),
         ((("long-manager",), 0, 840), (("long-broker",), 32, 90), (("ingest",), 0, 90), (("spool",), 0, 0)))
 RESULTS = pathlib.Path(__file__).parent / "RESULTS.md"

@@ -15,13 +15,19 @@ class Chaos(unittest.TestCase):
     maxDiff = None
 
     def test_kills_at_any_point_joins_leaves_and_a_zombie_lose_nothing_and_repeat_nothing(self):
+        self.run_and_compare(plan.SHORT, kills=8, jobs=5)
+
+    def test_kills_while_jobs_are_younger_than_their_first_saved_state_lose_nothing_and_repeat_nothing(self):
+        self.run_and_compare(plan.YOUNG, kills=12, jobs=8)
+
+    def run_and_compare(self, scenarios, kills, jobs):
         seed = int(os.environ.get("TOCSIN_SEED") or random.SystemRandom().randrange(1 << 32))
         print(f"TOCSIN_SEED={seed}", end=" ", flush=True)
-        for result in plan.run(plan.SHORT, seed, kills=8):
+        for result in plan.run(scenarios, seed, kills, jobs):
             with self.subTest(result.name):
                 self.assertEqual(result.faults, [], result.line())
                 self.assertGreater(result.compared["alerts"], 20)
-                self.assertEqual((result.compared["verdicts"], result.compared["digests"]), (5, 5))
+                self.assertEqual((result.compared["verdicts"], result.compared["digests"]), (jobs, jobs))
                 self.assertNotEqual(result.notes, {})
 
     def test_what_differs_is_found_and_named(self):
