@@ -36,7 +36,7 @@ Reloader::~Reloader() { stop(); }
 
 void Reloader::stop() {
   stopping_ = true;
-  if (options_.reloads != nullptr) options_.reloads->close();
+  options_.reloads->close();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -77,9 +77,7 @@ Result<void> Reloader::begin() {
 void Reloader::run() {
   auto next_follow = Clock::now() + follow_every;
   while (!stopping_) {
-    std::vector<ReloadRequests::Answer> asked;
-    if (options_.reloads != nullptr) asked = options_.reloads->take(look_every);
-    else std::this_thread::sleep_for(look_every);
+    const std::vector<ReloadRequests::Answer> asked = options_.reloads->take(look_every);
     if (stopping_) {
       for (const auto& answer : asked)
         if (answer) answer(Error{Errc::io, "tocsin is ending: ask an instance that goes on"});

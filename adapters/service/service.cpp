@@ -12,9 +12,9 @@
 #include "adapters/kafka/topics.h"
 #include "adapters/kafka/transactor.h"
 #include "adapters/packs/pack_store.h"
-#include "adapters/service/beats.h"
 #include "adapters/service/reloader.h"
 #include "adapters/service/shard_worker.h"
+#include "schemas/codec.h"
 
 namespace tocsin::adapters::service {
 
@@ -80,6 +80,31 @@ class Partitions final : public kafka::Group::Listener {
   const kafka::Group* group_ = nullptr;
   std::map<int, std::unique_ptr<ShardWorker>> workers_;
   bool all_handed_over_ = true, leaving_ = false;
+};
+
+// One beat a second into each partition that this instance has, caught up or not. While the brokers do not answer none
+// are added to those that wait: what they would say late is nothing.
+class Beats {
+ public:
+  explicit Beats(kafka::Appender& appender) : appender_(appender) {
+    schemas::EntryBuilder entry;
+    entry.beat();
+    message_ = schemas::encode(entry.entry());
+  }
+  Result<void> beat(const std::vector<int>& partitions, Clock::time_point now) {
+    if (now < next_ || partitions.empty()) return {};
+    next_ = now + 1s;
+    if (appender_.waiting() > 2 * partitions.size()) return {};
+    for (const int partition : partitions)
+      if (auto appended = appender_.append(kafka::topic::telemetry, partition, {}, message_); !appended)
+        return appended;
+    return {};
+  }
+
+ private:
+  kafka::Appender& appender_;
+  std::vector<std::byte> message_;
+  Clock::time_point next_{};
 };
 
 Ended ended_by(const ServiceOptions& options, const Error& error) {
