@@ -26,6 +26,5 @@ using Metadata = std::unique_ptr<const rd_kafka_metadata_t, Destroy<&rd_kafka_me
 using Partitions = Owned<rd_kafka_topic_partition_list_t, &rd_kafka_topic_partition_list_destroy>;
 using Failure = Owned<rd_kafka_error_t, &rd_kafka_error_destroy>;
 using Event = Owned<rd_kafka_event_t, &rd_kafka_event_destroy>;
-using GroupMetadata = Owned<rd_kafka_consumer_group_metadata_t, &rd_kafka_consumer_group_metadata_destroy>;
 
 }  // namespace tocsin::adapters::kafka

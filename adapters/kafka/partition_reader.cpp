@@ -93,7 +93,6 @@ PartitionReader::PartitionReader(TopicReader& topic, int partition) : state_(std
 PartitionReader::~PartitionReader() {
   if (state_) state_->stop();
 }
-int PartitionReader::partition() const noexcept { return state_->partition; }
 bool PartitionReader::at_end() const noexcept { return state_->at_end; }
 
 Result<void> PartitionReader::start(std::int64_t offset) {

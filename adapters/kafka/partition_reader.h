@@ -61,7 +61,6 @@ class PartitionReader {
     std::int64_t oldest = 0, end = 0;
   };
   [[nodiscard]] stream::Result<Range> range() const;
-  [[nodiscard]] int partition() const noexcept;
   // Records up to the end that the broker named with the last fetch; none: nothing was fetched yet.
   [[nodiscard]] std::optional<std::uint64_t> behind() const;
   // What is fetched and not taken: the records, each as large as those before it were on average.
