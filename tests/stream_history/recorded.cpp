@@ -116,8 +116,9 @@ std::vector<Recorded::Answer> Recorded::run(History& history, const std::vector<
   return answers;
 }
 
-void Recorded::fill(History& history, const std::vector<Record>& records, std::size_t to, Time clock) const {
-  const Time since = clock - (history.longest_raw_window() + 10s + 120s);
+void Recorded::fill(History& history, const std::vector<Record>& records, std::size_t to, Time clock,
+                    Duration reach) const {
+  const Time since = clock - (reach + 10s + 120s);
   const auto nothing = [](const Applied&) {};
   history.backfill_rows_only(true);
   for (std::size_t i = 0; i < to; ++i) {

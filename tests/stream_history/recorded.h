@@ -45,7 +45,7 @@ class Recorded {
   std::vector<Answer> run(History& history, const std::vector<Record>& records, std::size_t from, std::size_t to,
                           Time until = long_ago);
   void write(History& history, const Record& record) const;
-  void fill(History& history, const std::vector<Record>& records, std::size_t to, Time clock) const;
+  void fill(History& history, const std::vector<Record>& records, std::size_t to, Time clock, Duration reach) const;
 
   SignalTable table;
   std::unique_ptr<Graph> graph;
