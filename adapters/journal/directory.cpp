@@ -160,11 +160,11 @@ Result<void> make_private(const fs::path& directory) {
 }
 
 bool only_ours(const fs::path& directory) {
-  std::error_code error;
-  for (fs::path path : {fs::absolute(directory), fs::canonical(directory, error)})
+  std::error_code relative, error;  // of a directory without a name; of one that is not there
+  for (fs::path path : {fs::absolute(directory, relative), fs::canonical(directory, error)})
     for (bool itself = true;; itself = false, path = path.parent_path()) {
       struct stat found {};
-      if (error || ::lstat(path.c_str(), &found) != 0) return false;
+      if (relative || error || ::lstat(path.c_str(), &found) != 0) return false;
       const bool others_write = !S_ISLNK(found.st_mode) && (found.st_mode & (S_IWGRP | S_IWOTH)) != 0;
       const bool keeps_names = !itself && (found.st_mode & S_ISVTX) != 0;  // as /tmp: others cannot rename what is ours
       if (found.st_uid != ::geteuid() && (itself || found.st_uid != 0)) return false;

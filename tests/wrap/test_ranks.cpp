@@ -1,9 +1,11 @@
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -66,7 +68,15 @@ pid_t start_rank(pid_t wanted = 0) {
     if (wanted != 0) std::ofstream{"/proc/sys/kernel/ns_last_pid"} << wanted - 1;
     pid_t pid = 0;
     REQUIRE(::posix_spawn(&pid, program, nullptr, nullptr, arguments, environment) == 0);
-    if (wanted == 0 || pid == wanted || attempt == 100) return pid;
+    if (wanted == 0 || pid == wanted || attempt == 100) {
+      // The spawn returns while the kernel still sets up the program: a look could find no environment.
+      const std::string file = "/proc/" + std::to_string(pid) + "/environ";
+      for (std::string text; text.find("WORLD_SIZE=1") == std::string::npos; ::sched_yield()) {
+        std::ifstream in{file};
+        text.assign(std::istreambuf_iterator<char>{in}, {});
+      }
+      return pid;
+    }
     end_process(pid);
   }
 }
