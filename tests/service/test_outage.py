@@ -45,7 +45,7 @@ class Outage(unittest.TestCase):
         file.write_text(f"""kafka: {{brokers: ["127.0.0.1:{kafka.port}"], prefix: held, group: held, instance_id: a, session_timeout: 30s}}
 rules: [{held.rules}]
 http: {{listen: "127.0.0.1:0"}}
-ingest: {{group: held-ingest, sources: [{{name: lines, topic: lost.lines, format: influx}}]}}
+ingest: {{group: held-ingest, sources: [{{name: lines, topic: lost.unattributed, format: influx}}]}}
 """)
         service = Instance(None, None, config=file)
         held.started.append(service)
