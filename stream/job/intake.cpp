@@ -197,7 +197,7 @@ void Intake::learn_gpus(const SampleBlock& block, const Layout& layout) {
 
 void Intake::block(const SampleBlock& block, Time arrival) {
   const Layout& layout = layout_of(block);
-  if (!layout.gpu_names.empty() && !backfilling_) learn_gpus(block, layout);
+  if (!layout.gpu_names.empty()) learn_gpus(block, layout);
   Membership& membership = membership_of(block);
   counters_->samples += block.size();
   counters_->member_limit += membership.without;

@@ -38,12 +38,18 @@ bool Topology::contradicts(Slot gpu, const GpuName& name) const {
   });
 }
 
-void Topology::name_gpu(Slot gpu, const GpuName& name) {
-  auto& names = gpus_[gpu].names;
-  if (names.size() >= most_names) return;
-  names.emplace_back(name.view());
-  gpu_slots_.emplace(GpuKey{gpus_[gpu].node, name.view()}.view(), gpu);
+// A restore goes back to what the names were.
+void Topology::name_gpu(Slot gpu, std::string name, Slot from) {
+  move_name(name, from, gpu);
+  renamed_.push_back({reading_, std::move(name), from, gpu});
   changed();
+}
+
+void Topology::move_name(const std::string& name, Slot from, Slot to) {
+  const GpuKey key{gpus_[to == no_slot ? from : to].node, name};
+  if (from != no_slot) std::erase(gpus_[from].names, name);
+  if (to != no_slot) gpus_[to].names.push_back(name), gpu_slots_.insert_or_assign(std::string{key.view()}, to);
+  else gpu_slots_.erase(gpu_slots_.find(key.view()));
 }
 
 void Topology::alias_gpu(std::string_view node_name, std::string_view name, std::string_view alias) {
@@ -54,20 +60,22 @@ void Topology::alias_gpu(std::string_view node_name, std::string_view name, std:
   if (on == no_slot && !node_name.empty()) return;
   const Slot by_alias = find_gpu(on, other.view());
   Slot gpu = find_gpu(on, canonical.view());
-  if (gpu == no_slot && by_alias != no_slot && !contradicts(by_alias, canonical)) name_gpu(gpu = by_alias, canonical);
+  const auto name_one = [this](Slot one, const GpuName& as, Slot from) {
+    if (gpus_[one].names.size() < most_names) name_gpu(one, std::string{as.view()}, from);
+  };
+  if (gpu == no_slot && by_alias != no_slot && !contradicts(by_alias, canonical))
+    name_one(gpu = by_alias, canonical, no_slot);
   if (gpu == no_slot) gpu = this->gpu(node_name, name);
   if (gpu == no_slot) return;
   if (by_alias == no_slot) {
-    name_gpu(gpu, other);
+    name_one(gpu, other, no_slot);
   } else if (by_alias != gpu) {
     auto& names = gpus_[by_alias].names;
     const bool two = names.size() > 1 && std::any_of(names.begin(), names.end(), [&](const std::string& of) {
                        return contradicts(gpu, GpuName{of});
                      });
     if (two) {  // an index that now belongs to another GPU
-      std::erase(names, other.view());
-      gpu_slots_.erase(gpu_slots_.find(GpuKey{on, other.view()}.view()));
-      name_gpu(gpu, other);
+      name_one(gpu, other, by_alias);
     } else {
       merge_gpus(std::min(gpu, by_alias), std::max(gpu, by_alias));
       gpu = std::min(gpu, by_alias);
@@ -99,13 +107,9 @@ std::string_view Topology::gpu_uuid(Slot gpu) const {
 }
 
 void Topology::merge_gpus(Slot older, Slot newer) {
-  for (auto& name : gpus_[newer].names) {
-    gpu_slots_.find(GpuKey{gpus_[newer].node, name}.view())->second = older;
-    gpus_[older].names.push_back(std::move(name));
-  }
-  gpus_[newer].names.clear();
-  changed();
-  std::replace(rank_gpu_.begin(), rank_gpu_.end(), newer, older);
+  while (!gpus_[newer].names.empty()) name_gpu(older, gpus_[newer].names.front(), newer);
+  for (Slot rank = 0; rank < rank_gpu_.size(); ++rank)
+    if (rank_gpu_[rank] == newer) put_rank(rank, no_slot, older);
   for (auto& [name, coordinate] : coordinates_) {
     if (coordinate.owner != Level::gpu || newer >= coordinate.values.size()) continue;
     if (coordinate.values[older].empty()) coordinate.values[older] = std::move(coordinate.values[newer]);

@@ -119,6 +119,10 @@ void Topology::go_back_to(Position position) {
     rank_gpu_[move.rank] = move.gpu;
     moves_.pop_back();
   }
+  for (; !renamed_.empty() && renamed_.back().at >= position; renamed_.pop_back()) {
+    const Renaming& last = renamed_.back();
+    if (find_gpu(gpus_[last.to].node, last.name) == last.to) move_name(last.name, last.to, last.from);
+  }
   changed();
 }
 
@@ -132,6 +136,8 @@ void Topology::forget_placements_before(Position position) {
   const auto kept =
       std::find_if(moves_.begin(), moves_.end(), [position](const Move& move) { return move.at >= position; });
   moves_.erase(moves_.begin(), kept);
+  const auto named = std::ranges::find_if(renamed_, [position](const Renaming& one) { return one.at >= position; });
+  renamed_.erase(renamed_.begin(), named);
 }
 
 Slot Topology::rack_slot(std::string_view name) {
@@ -271,6 +277,7 @@ void Topology::fields(auto& self, auto& archive) {
       archive(9, self.node_rack_);
   archive(10, self.gpus_), archive(11, self.coordinates_);
   archive.columns(12, self.moves_, &Move::at, &Move::rank, &Move::node, &Move::gpu);
+  archive(13, self.renamed_);
 }
 
 void Topology::save(Writer& out) const { fields(*this, out); }
@@ -307,6 +314,8 @@ Result<void> Topology::load(Reader& in) {
     if (move.rank >= ranks || (move.node != no_slot && move.node >= read.nodes_.size()) ||
         (move.gpu != no_slot && move.gpu >= read.gpus_.size()))
       return damaged;
+  for (const Renaming& one : read.renamed_)
+    if (one.to >= read.gpus_.size() || (one.from != no_slot && one.from >= read.gpus_.size())) return damaged;
   for (const auto& [name, coordinate] : read.coordinates_)
     if (index(coordinate.owner) >= level_count || coordinate.values.size() > read.size(coordinate.owner))
       return damaged;

@@ -132,6 +132,14 @@ class Topology {
     Position at{};
     Slot rank = no_slot, node = no_slot, gpu = no_slot;
   };
+  struct Renaming {  // of which GPU a name was before this entry, and is since
+    Position at{};
+    std::string name;
+    Slot from = no_slot, to = no_slot;
+    static void fields(auto& self, auto& archive) {
+      archive(1, self.at), archive(2, self.name), archive(3, self.from), archive(4, self.to);
+    }
+  };
 
   struct TextHash {
     using is_transparent = void;
@@ -153,7 +161,8 @@ class Topology {
   Slot rack_slot(std::string_view name);
   void put_rank(Slot rank, Slot node, Slot gpu);
   void merge_gpus(Slot older, Slot newer);
-  void name_gpu(Slot gpu, const GpuName& name);
+  void name_gpu(Slot gpu, std::string name, Slot from);
+  void move_name(const std::string& name, Slot from, Slot to);
   [[nodiscard]] bool contradicts(Slot gpu, const GpuName& name) const;
   [[nodiscard]] Slot find_gpu(Slot node, std::string_view name) const;
   [[nodiscard]] std::vector<std::string> coordinate_of_members(Level level, const Coordinate& coordinate) const;
@@ -168,7 +177,8 @@ class Topology {
   std::vector<Gpu> gpus_;
   Slots node_slots_, rack_slots_, gpu_slots_;  // GPUs by node and name
   std::map<std::string, Coordinate, std::less<>> coordinates_;
-  std::vector<Move> moves_;  // in the order of the log
+  std::vector<Move> moves_;        // in the order of the log
+  std::vector<Renaming> renamed_;  // likewise
   Position reading_{};
   std::uint64_t version_ = 1;
   mutable Derived derived_;

@@ -105,6 +105,23 @@ class Replay(WithJournal):
                 self.assertEqual(process.wait(60), -number if number else 3)
                 wait_for(lambda: not os.listdir(folder), 30, "that it is removed")
 
+    def test_a_gpu_index_that_went_over_to_another_gpu_shortly_before_a_kill_changes_nothing(self):
+        signals = {"throttle_thermal": 1, "clock_event_reasons": 8}
+        begin = BEGIN - BEGIN % 60
+        of_gpu = {"job": "j", "rank": 0, "node": "n0", "gpu": 0}
+        records = [dict(of_gpu, t=begin, values=dict(signals, gpu_index=0, gpu_uuid="GPU-b"))]
+        records += [dict(of_gpu, t=begin + second, values=signals) for second in (1, 2)]
+        records += [dict(of_gpu, t=begin + 3, event="member", gpu="GPU-a", gpu_index=0)]
+        records += [{"job": "j", "rank": 0, "t": begin + second, "line": "x"} for second in range(5, 90, 5)]
+        lines, whole = self.base / "renamed.jsonl", self.base / "renamed"
+        lines.write_text("".join(json.dumps(record) + "\n" for record in records))
+        self.assertEqual(tocsin("ingest", lines, "--to", whole).returncode, 0)
+        undisturbed = tocsin("replay", whole, "--quiet", "--digest").stdout
+        for entry in range(18, 23):
+            killed = shutil.copytree(whole, self.base / f"renamed-{entry}")
+            self.assertEqual(tocsin("replay", killed, "--quiet", "--resume", "--kill-at", entry).returncode, -signal.SIGKILL)
+            self.assertEqual(tocsin("replay", killed, "--quiet", "--resume", "--digest").stdout, undisturbed, entry)
+
     def test_killed_again_and_again_it_ends_with_the_history_of_an_unkilled_run(self):
         whole = self.fresh_journal("whole")
         plain = tocsin("replay", whole, "--quiet", "--resume", "--digest")
