@@ -275,9 +275,8 @@ void Attempt::signal_event(const EventRecord& event, Time arrival) {
 }
 
 void Attempt::take(const CoverageRecord& record) {
-  if (backfilling_) return;
   ++context_.counters->coverage;
-  if (record.members.empty()) coverage_.extend(record.source, Level::job, 0, arrival_);
+  if (record.members.empty()) intake_.cover(record.source, {}, arrival_);
   for (const MemberKey& key : record.members) intake_.cover(record.source, key, arrival_);
 }
 

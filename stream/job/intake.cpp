@@ -80,14 +80,14 @@ std::optional<Slot> Intake::owner_slot(Level owner, const MemberKey& key) {
 }
 
 void Intake::cover(std::string_view source, const MemberKey& key, Time arrival) {
-  if (backfilling_ || source.empty()) return;
-  if (const auto slot = topology_.slot(key)) coverage_.extend(source, key.level, *slot, arrival);
+  if (source.empty()) return;
+  const auto slot = topology_.slot(key);  // which places a rank: again, where a restore reads again
+  if (slot && !backfilling_) coverage_.extend(source, key.level, *slot, arrival);
 }
 
 void Intake::alive(const MemberKey& key, Time arrival) {
-  if (backfilling_) return;
   const auto slot = topology_.slot(key);
-  if (!slot) return;
+  if (!slot || backfilling_) return;
   history_->alive(key.level, *slot, arrival);
   if (cluster_ != nullptr) cluster_->see(key.level, {&*slot, 1}, arrival);
   carried(key.level, {&*slot, 1});

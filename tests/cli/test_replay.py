@@ -105,22 +105,34 @@ class Replay(WithJournal):
                 self.assertEqual(process.wait(60), -number if number else 3)
                 wait_for(lambda: not os.listdir(folder), 30, "that it is removed")
 
+    def killed_soon(self, name, records, entries):
+        """The undisturbed replay of the records, and those that were killed before each of the entries, as digests."""
+        lines, whole = self.base / f"{name}.jsonl", self.base / name
+        lines.write_text("".join(json.dumps(dict(record, t=BEGIN - BEGIN % 60 + record["t"], job="j")) + "\n" for record in records))
+        self.assertEqual(tocsin("ingest", lines, "--to", whole).returncode, 0)
+        quiet = ("--quiet", "--digest=columns")
+        digests = [tocsin("replay", whole, *quiet).stdout]
+        for entry in entries:
+            killed = shutil.copytree(whole, self.base / f"{name}-{entry}")
+            self.assertEqual(tocsin("replay", killed, *quiet, "--resume", "--kill-at", entry).returncode, -signal.SIGKILL)
+            digests.append(tocsin("replay", killed, *quiet, "--resume").stdout)
+        return digests
+
     def test_a_gpu_index_that_went_over_to_another_gpu_shortly_before_a_kill_changes_nothing(self):
         signals = {"throttle_thermal": 1, "clock_event_reasons": 8}
-        begin = BEGIN - BEGIN % 60
-        of_gpu = {"job": "j", "rank": 0, "node": "n0", "gpu": 0}
-        records = [dict(of_gpu, t=begin, values=dict(signals, gpu_index=0, gpu_uuid="GPU-b"))]
-        records += [dict(of_gpu, t=begin + second, values=signals) for second in (1, 2)]
-        records += [dict(of_gpu, t=begin + 3, event="member", gpu="GPU-a", gpu_index=0)]
-        records += [{"job": "j", "rank": 0, "t": begin + second, "line": "x"} for second in range(5, 90, 5)]
-        lines, whole = self.base / "renamed.jsonl", self.base / "renamed"
-        lines.write_text("".join(json.dumps(record) + "\n" for record in records))
-        self.assertEqual(tocsin("ingest", lines, "--to", whole).returncode, 0)
-        undisturbed = tocsin("replay", whole, "--quiet", "--digest").stdout
-        for entry in range(18, 23):
-            killed = shutil.copytree(whole, self.base / f"renamed-{entry}")
-            self.assertEqual(tocsin("replay", killed, "--quiet", "--resume", "--kill-at", entry).returncode, -signal.SIGKILL)
-            self.assertEqual(tocsin("replay", killed, "--quiet", "--resume", "--digest").stdout, undisturbed, entry)
+        of_gpu = {"rank": 0, "node": "n0", "gpu": 0}
+        records = [dict(of_gpu, t=0, values=dict(signals, gpu_index=0, gpu_uuid="GPU-b"))]
+        records += [dict(of_gpu, t=second, values=signals) for second in (1, 2)]
+        records += [dict(of_gpu, t=3, event="member", gpu="GPU-a", gpu_index=0)]
+        records += [{"rank": 0, "t": second, "line": "x"} for second in range(5, 90, 5)]
+        self.assertEqual(len(set(self.killed_soon("renamed", records, range(18, 23)))), 1)
+
+    def test_a_rank_that_only_a_line_or_an_event_has_placed_before_a_kill_has_its_gpu_after_it(self):
+        placed = {"rank": 1, "node": "n0", "gpu": 0}
+        measured = [{"t": 2, "rank": 1, "values": {"throttle_thermal": 1, "DCGM_FI_DEV_GPU_UTIL": 33}}]
+        after = [{"t": second, "rank": 1, "line": "x"} for second in range(5, 90, 5)]
+        for name, first in (("line", dict(placed, t=0, line="x")), ("event", dict(placed, t=0, event="usage_error"))):
+            self.assertEqual(len(set(self.killed_soon(name, [first, *measured, *after], range(18, 30, 3)))), 1, name)
 
     def test_killed_again_and_again_it_ends_with_the_history_of_an_unkilled_run(self):
         whole = self.fresh_journal("whole")
