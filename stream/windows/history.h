@@ -150,7 +150,6 @@ class History {
   [[nodiscard]] Duration longest_raw_window() const noexcept;
   // xxh3 over the rows that have closed, in order of closing.
   [[nodiscard]] std::uint64_t rows_digest() const noexcept;
-  // Values of a step for which another reporter's value is taken.
   // Events that were dropped while a window still counted them, since the last call.
   [[nodiscard]] std::uint64_t take_let_go() noexcept;
   [[nodiscard]] std::size_t retained_bytes() const noexcept;

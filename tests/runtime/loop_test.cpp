@@ -12,6 +12,7 @@
 #include "dsl/load/loader.h"
 #include "dsl/load/text_definitions.h"
 #include "tests/runtime/fakes.h"
+#include "tests/runtime/small_run.h"
 
 using namespace tocsin;
 using namespace tocsin::tests;
@@ -21,16 +22,6 @@ using stream::Error;
 using stream::Result;
 
 namespace {
-
-const stream::LoadedPack& pack() {
-  static const stream::LoadedPack loaded = shipped_pack();
-  return loaded;
-}
-
-const GeneratedLog& log() {
-  static const GeneratedLog generated = generate({.seed = 7, .jobs = 3, .ranks = 4, .seconds = 240});
-  return generated;
-}
 
 const std::vector<std::string>& expected() {
   static const std::vector<std::string> reports = judge(log(), pack()).transitions;

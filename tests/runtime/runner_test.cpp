@@ -9,6 +9,7 @@
 
 #include "adapters/runtime/shard_runner.h"
 #include "tests/runtime/fakes.h"
+#include "tests/runtime/small_run.h"
 #include "tests/seed.h"
 
 using namespace tocsin;
@@ -16,16 +17,6 @@ using namespace tocsin::tests;
 using adapters::runtime::ShardRunner;
 
 namespace {
-
-const stream::LoadedPack& pack() {
-  static const stream::LoadedPack loaded = shipped_pack();
-  return loaded;
-}
-
-const GeneratedLog& log() {
-  static const GeneratedLog generated = generate({.seed = 7, .jobs = 3, .ranks = 4, .seconds = 240});
-  return generated;
-}
 
 // A runner with all that it needs but the store, which outlives it.
 struct Run {
