@@ -205,7 +205,8 @@ TEST_CASE("a rank that ends and is started again under the same pid is a new pro
     ranks.finder.gone(0);
     if (noticed) tree.gone(first);
     const pid_t second = start_rank(first);
-    const pid_t other = noticed ? 0 : start_rank();  // a newer pid, without which nothing would be looked for
+    // A newest pid that was not the newest at the look before: without one, nothing would be looked for.
+    const pid_t other = noticed ? 0 : start_rank(first + 1000);
     if (second == first) {
       tree.look();
       ranks.processes = tree.processes();
