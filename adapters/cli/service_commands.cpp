@@ -22,9 +22,7 @@
 #include "adapters/cli/stop_signals.h"
 #include "adapters/cli/topic_journal.h"
 #include "adapters/cli/usage.h"
-#include "adapters/config/apply.h"
 #include "adapters/config/config.h"
-#include "adapters/config/nodes.h"
 #include "adapters/config/options.h"
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json.h"
@@ -172,7 +170,7 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   on_signal(SIGPIPE, SIG_IGN);  // who reads the log may go, and come again
   if (auto fit = service::check_cluster(*address); !fit) return cannot(fit.error());
   const StopSignals signals{[&log = options.log](const std::string& line) { log.error(line); }};
-  service::PushRole pushes{*address, service::push_limits(config->http.connections, config->http.body_size)};
+  service::PushRole pushes{*address, service::push_limits(config->http.connections, config->http.body_bytes)};
   ServiceOutlet outlet{*config, options.pack.pack, reloads, pushes};
   if (auto started = outlet.start(options.log); !started) return cannot(started.error());
   options.outlet = &outlet;

@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "adapters/cli/version.h"
-#include "adapters/config/apply.h"
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json.h"
 #include "adapters/http/api.h"
@@ -42,7 +41,7 @@ ServiceOutlet::ServiceOutlet(const config::Config& config, stream::PackPtr pack,
 
 stream::Result<void> ServiceOutlet::start(const service::Log& log) {
   if (!config_.alertmanager.instances.empty()) {
-    auto options = config::poster_options(config_);
+    alertmanager::PosterOptions options = config_.alertmanager;
     options.log = [log](const std::string& line) { log.warning(line); };
     auto poster = alertmanager::Poster::start(std::move(options));
     if (!poster) return poster.error();

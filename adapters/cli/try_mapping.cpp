@@ -15,7 +15,6 @@
 #include "adapters/cli/packs.h"
 #include "adapters/cli/say.h"
 #include "adapters/config/config.h"
-#include "adapters/config/nodes.h"
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/line_file.h"
 #include "adapters/ingest/host_list.h"

@@ -1,5 +1,4 @@
-#include "adapters/config/apply.h"
-
+#include "adapters/config/config.h"
 #include "adapters/net/credentials.h"
 #include "adapters/net/url.h"
 
@@ -10,12 +9,12 @@ std::vector<std::string> warnings(const Config& config) {
   const auto& http = config.http;
   const auto listen = net::parse_listen(http.listen);
   if (listen && !listen->loopback()) {
-    if (http.user.empty() && http.token_file.empty() && http.client_ca_file.empty())
+    if (http.auth.user.empty() && http.auth.token_file.empty() && http.tls.client_ca_file.empty())
       all.push_back("http.listen: " + http.listen +
                     " can be reached from other machines, and who reaches it may read all and reload the rules; set "
                     "http.token_file, or "
                     "http.user and http.password_file");
-    if (http.certificate_file.empty() && !(http.user.empty() && http.token_file.empty()))
+    if (http.tls.certificate_file.empty() && !(http.auth.user.empty() && http.auth.token_file.empty()))
       all.push_back("http.listen: " + http.listen +
                     " takes credentials without TLS; set http.certificate_file and http.key_file");
   }
@@ -25,27 +24,10 @@ std::vector<std::string> warnings(const Config& config) {
   return all;
 }
 
-alertmanager::PosterOptions poster_options(const Config& config) {
-  alertmanager::PosterOptions options = config.alertmanager;
-  options.external_url = config.http.external_url;
-  return options;
-}
-
 http::ServerOptions server_options(const Config& config) {
-  const auto& from = config.http;
-  http::ServerOptions to;
-  to.listen = from.listen;
-  to.names = from.names;
-  if (const auto external = net::parse_url(from.external_url)) to.names.push_back(external->host);
-  to.tls = {from.certificate_file, from.key_file, from.client_ca_file};
-  to.auth = {from.user, from.password_file, from.token_file};
-  to.header_bytes = from.header_size;
-  to.body_bytes = from.body_size;
-  to.connections = from.connections;
-  to.requests_per_second = static_cast<unsigned>(from.requests_per_second);
-  to.read_time = from.read_timeout;
-  to.idle_time = from.idle_timeout;
-  return to;
+  http::ServerOptions options = config.http;
+  if (const auto url = net::parse_url(config.alertmanager.external_url)) options.names.push_back(url->host);
+  return options;
 }
 
 stream::Result<std::map<std::string, std::string>> kafka_properties(const Config& config) {

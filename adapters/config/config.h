@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "adapters/alertmanager/poster.h"
+#include "adapters/http/server.h"
 #include "adapters/ingest/mapping.h"
 #include "stream/values/result.h"
 
@@ -29,17 +30,8 @@ struct Config {
 
   std::vector<std::string> rules{"shipped"};  // "shipped" or a directory, in order
 
-  alertmanager::PosterOptions alertmanager;  // its external_url is that of http
-
-  struct Http {
-    std::string listen = "127.0.0.1:9464", external_url;
-    std::vector<std::string> names;
-    Path certificate_file, key_file, client_ca_file;
-    std::string user;
-    Path password_file, token_file;
-    std::uint64_t header_size = 8u << 10, body_size = 1u << 20, connections = 256, requests_per_second = 1000;
-    Milliseconds read_timeout{10'000}, idle_timeout{60'000};
-  } http;
+  alertmanager::PosterOptions alertmanager;
+  http::ServerOptions http;
 
   struct Ingest {
     std::string group = "tocsin-ingest";
@@ -61,8 +53,18 @@ struct Config {
 [[nodiscard]] stream::Result<Config> read_config(const Path& file);
 [[nodiscard]] stream::Result<Config> parse_config(const std::string& text, const std::string& file_name);
 
+// The static map of nodes (ingest.nodes): for each its rack and its GPUs. Errors as of a configuration.
+//   node07: {rack: r12, gpus: [{index: 0, pci: "00000000:1B:00.0", uuid: GPU-…}]}
+[[nodiscard]] stream::Result<ingest::NodeMap> read_nodes(const Path& file);
+[[nodiscard]] stream::Result<ingest::NodeMap> parse_nodes(const std::string& text, const std::string& file_name);
+
 // What is allowed and probably not meant, a line each.
 [[nodiscard]] std::vector<std::string> warnings(const Config& config);
+
+// Of the server: with the name in http.external_url.
+[[nodiscard]] http::ServerOptions server_options(const Config& config);
+// Of librdkafka: kafka.properties, and those of kafka.property_files with the secrets read. Not to be logged.
+[[nodiscard]] stream::Result<std::map<std::string, std::string>> kafka_properties(const Config& config);
 
 // As YAML: every option with its meaning. The configuration's own values, or the defaults.
 [[nodiscard]] std::string show_config(const Config& config);

@@ -1,12 +1,19 @@
+// What values look like as text: forms of texts, durations and sizes.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
 
 #include "adapters/config/options.h"
 #include "adapters/net/url.h"
 
 namespace tocsin::adapters::config {
 namespace {
+
+using stream::Errc;
+using stream::Error;
 
 bool name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
@@ -16,6 +23,36 @@ bool host_and_port(const std::string& text) {
   const auto url = net::parse_url("http://" + text);
   const auto colon = text.rfind(':'), bracket = text.rfind(']');
   return url && url->prefix.empty() && colon != text.npos && (bracket == text.npos || colon > bracket);
+}
+
+struct Unit {
+  std::string_view name;
+  std::uint64_t factor;
+};
+constexpr Unit times[] = {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}};
+constexpr Unit sizes[] = {{"B", 1}, {"KiB", 1u << 10}, {"MiB", 1u << 20}, {"GiB", 1u << 30}};
+
+stream::Result<std::uint64_t> parse(std::string_view text, std::span<const Unit> units, std::string_view examples) {
+  std::uint64_t number = 0;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
+  if (wrong == std::errc::result_out_of_range) return Error{Errc::too_large, "is too large"};
+  if (wrong != std::errc{})
+    return Error{Errc::malformed, fmt::format("'{}' is no whole number with a unit: write {}", text, examples)};
+  if (unit.empty()) return Error{Errc::malformed, fmt::format("{} has no unit: write {}", text, examples)};
+  const auto one = std::find_if(units.begin(), units.end(), [&](const Unit& known) { return known.name == unit; });
+  if (one == units.end())
+    return Error{Errc::malformed, fmt::format("'{}' is none of the units: write {}", unit, examples)};
+  if (number > std::numeric_limits<std::int64_t>::max() / one->factor) return Error{Errc::too_large, "is too large"};
+  return number * one->factor;
+}
+
+// In the largest unit that it is a multiple of.
+std::string show(std::uint64_t value, std::span<const Unit> units) {
+  Unit best = units.front();
+  for (const Unit& unit : units)
+    if (value != 0 && value % unit.factor == 0) best = unit;
+  return fmt::format("{}{}", value / best.factor, best.name);
 }
 
 }  // namespace
@@ -48,6 +85,41 @@ std::string problem_of(Form form, const std::string& name, const std::string& te
     case Form::plain: break;
   }
   return {};
+}
+
+stream::Result<Milliseconds> parse_duration(std::string_view text) {
+  const auto value = parse(text, times, "250ms, 45s, 5m or 1h");
+  if (!value) return value.error();
+  return Milliseconds{static_cast<std::int64_t>(*value)};
+}
+stream::Result<std::uint64_t> parse_size(std::string_view text) {
+  return parse(text, sizes, "512B, 64KiB, 16MiB or 1GiB");
+}
+std::string show_duration(std::uint64_t milliseconds) { return show(milliseconds, times); }
+std::string show_size(std::uint64_t bytes) { return show(bytes, sizes); }
+
+std::string type_of(const Place& place, const Traits& option) {
+  const auto& choices = option.choices;
+  if (choices.size() > 1)
+    return fmt::format("{} or {}", fmt::join(choices.begin(), choices.end() - 1, ", "), choices.back());
+  // By the types of a Place, and by Form.
+  static constexpr std::array types{"a text",
+                                    "a path",
+                                    "true or false",
+                                    "a whole number",
+                                    "a size (64KiB)",
+                                    "a duration (45s)",
+                                    "a list of texts",
+                                    "texts by name",
+                                    "paths by name",
+                                    "a list of instances",
+                                    "a list of sources",
+                                    "a list of GPUs"};
+  static_assert(types.size() == std::variant_size_v<Place>);
+  static constexpr std::array forms{"a text", "a name", "a name", "HOST:PORT", "a URL", "ADDRESS:PORT", "a URL"};
+  if (std::holds_alternative<std::string*>(place)) return forms[static_cast<std::size_t>(option.form)];
+  if (option.form == Form::host_port) return "a list of HOST:PORT";
+  return types[place.index()];
 }
 
 }  // namespace tocsin::adapters::config

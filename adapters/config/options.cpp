@@ -10,107 +10,117 @@ constexpr std::uint64_t second = 1000, minute = 60 * second;
 constexpr std::uint64_t kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
 
 const Option of_kafka[] = {
-    {"brokers", [](Config& c) -> Place { return &c.kafka.brokers; }, "The brokers to begin with.", Form::host_port, 0,
-     no_limit, true},
-    {"prefix", [](Config& c) -> Place { return &c.kafka.prefix; },
-     "What the names of the topics begin with: PREFIX.telemetry and so on.", Form::name},
-    {"group", [](Config& c) -> Place { return &c.kafka.group; },
-     "The consumer group. Its instances divide the partitions among them.", Form::name},
-    {"instance_id", [](Config& c) -> Place { return &c.kafka.instance_id; },
-     "The name of this instance in the group, which it keeps over restarts. No two have the same. Empty: the host's "
-     "name.",
-     Form::name_or_none},
-    {"session_timeout", [](Config& c) -> Place { return &c.kafka.session_timeout; },
-     "How long an instance may be silent before its partitions go to others. No alert is posted once they may have "
-     "gone.",
-     Form::plain, 6 * second, 30 * minute},
-    {"properties", [](Config& c) -> Place { return &c.kafka.properties; },
-     "Handed to librdkafka as they are: security.protocol, ssl.ca.location, sasl.mechanism, sasl.username and so on."},
-    {"property_files", [](Config& c) -> Place { return &c.kafka.property_files; },
-     "Properties whose value is the first line of a file: sasl.password, ssl.key.password."},
+    {{"brokers", "The brokers to begin with.", Form::host_port, 0, no_limit, true},
+     [](Config& c) -> Place { return &c.kafka.brokers; }},
+    {{"prefix", "What the names of the topics begin with: PREFIX.telemetry and so on.", Form::name},
+     [](Config& c) -> Place { return &c.kafka.prefix; }},
+    {{"group", "The consumer group. Its instances divide the partitions among them.", Form::name},
+     [](Config& c) -> Place { return &c.kafka.group; }},
+    {{"instance_id",
+      "The name of this instance in the group, which it keeps over restarts. No two have the same. Empty: the host's "
+      "name.",
+      Form::name_or_none},
+     [](Config& c) -> Place { return &c.kafka.instance_id; }},
+    {{"session_timeout",
+      "How long an instance may be silent before its partitions go to others. No alert is posted once they may have "
+      "gone.",
+      Form::plain, 6 * second, 30 * minute},
+     [](Config& c) -> Place { return &c.kafka.session_timeout; }},
+    {{"properties",
+      "Handed to librdkafka as they are: security.protocol, ssl.ca.location, sasl.mechanism, sasl.username and so on."},
+     [](Config& c) -> Place { return &c.kafka.properties; }},
+    {{"property_files", "Properties whose value is the first line of a file: sasl.password, ssl.key.password."},
+     [](Config& c) -> Place { return &c.kafka.property_files; }},
 };
 const Option of_rules[] = {
-    {"rules", [](Config& c) -> Place { return &c.rules; },
-     "Directories of rules, in order; shipped is the program's own. A site's directories add to it."},
+    {{"rules", "Directories of rules, in order; shipped is the program's own. A site's directories add to it."},
+     [](Config& c) -> Place { return &c.rules; }},
 };
 const Option of_alertmanager[] = {
-    {"instances", [](Config& c) -> Place { return &c.alertmanager.instances; },
-     "Every one gets every alert. None: alerts are not posted."},
-    {"labels", [](Config& c) -> Place { return &c.alertmanager.labels; },
-     "Labels that every alert has besides its own: cluster, instance_group, what the site routes by."},
-    {"runbook_url", [](Config& c) -> Place { return &c.alertmanager.runbook_url; },
-     "The annotation runbook_url; {rule} and {family} are filled in. Empty: none.", Form::url_template},
-    {"canary", [](Config& c) -> Place { return &c.alertmanager.canary; },
-     "Posts alerts of canary rules too, with the label mode=canary."},
-    {"resend", [](Config& c) -> Place { return &c.alertmanager.resend; },
-     "How often an alert that fires is posted again. Alertmanager ends one after four times this.", Form::plain, second,
-     60 * minute},
-    {"resolved_for", [](Config& c) -> Place { return &c.alertmanager.resolved_for; },
-     "How long the end of an alert is posted again.", Form::plain, second, 24 * 60 * minute},
-    {"timeout", [](Config& c) -> Place { return &c.alertmanager.request_timeout; }, "How long a request may take.",
-     Form::plain, 100, 5 * minute},
-    {"batch", [](Config& c) -> Place { return &c.alertmanager.batch; }, "Alerts in one request, at most.", Form::plain,
-     1, 10'000},
-    {"buffer", [](Config& c) -> Place { return Size{&c.alertmanager.most_bytes}; },
-     "Memory for alerts that fire or wait; beyond it new ones are dropped and counted.", Form::plain, mib, 16 * gib},
+    {{"instances", "Every one gets every alert. None: alerts are not posted."},
+     [](Config& c) -> Place { return &c.alertmanager.instances; }},
+    {{"labels", "Labels that every alert has besides its own: cluster, instance_group, what the site routes by."},
+     [](Config& c) -> Place { return &c.alertmanager.labels; }},
+    {{"runbook_url", "The annotation runbook_url; {rule} and {family} are filled in. Empty: none.", Form::url_template},
+     [](Config& c) -> Place { return &c.alertmanager.runbook_url; }},
+    {{"canary", "Posts alerts of canary rules too, with the label mode=canary."},
+     [](Config& c) -> Place { return &c.alertmanager.canary; }},
+    {{"resend", "How often an alert that fires is posted again. Alertmanager ends one after four times this.",
+      Form::plain, second, 60 * minute},
+     [](Config& c) -> Place { return &c.alertmanager.resend; }},
+    {{"resolved_for", "How long the end of an alert is posted again.", Form::plain, second, 24 * 60 * minute},
+     [](Config& c) -> Place { return &c.alertmanager.resolved_for; }},
+    {{"timeout", "How long a request may take.", Form::plain, 100, 5 * minute},
+     [](Config& c) -> Place { return &c.alertmanager.request_timeout; }},
+    {{"batch", "Alerts in one request, at most.", Form::plain, 1, 10'000},
+     [](Config& c) -> Place { return &c.alertmanager.batch; }},
+    {{"buffer", "Memory for alerts that fire or wait; beyond it new ones are dropped and counted.", Form::plain, mib,
+      16 * gib},
+     [](Config& c) -> Place { return Size{&c.alertmanager.most_bytes}; }},
 };
 const Option of_http[] = {
-    {"listen", [](Config& c) -> Place { return &c.http.listen; },
-     "The address and port of the server. Beyond loopback, set credentials and a certificate too.", Form::listen},
-    {"external_url", [](Config& c) -> Place { return &c.http.external_url; },
-     "This server as readers of alerts reach it: generatorURL leads to an alert on its page. Empty: alerts have none.",
-     Form::url},
-    {"names", [](Config& c) -> Place { return &c.http.names; },
-     "Other names under which clients without credentials ask for this server, besides localhost, the host's own and "
-     "that of external_url."},
-    {"certificate_file", [](Config& c) -> Place { return &c.http.certificate_file; },
-     "The certificate (PEM, with its chain) for TLS. Empty: no TLS."},
-    {"key_file", [](Config& c) -> Place { return &c.http.key_file; }, "The key of the certificate."},
-    {"client_ca_file", [](Config& c) -> Place { return &c.http.client_ca_file; },
-     "Clients need a certificate of this authority. Empty: they need none."},
-    {"user", [](Config& c) -> Place { return &c.http.user; }, "The user of basic authentication. Empty: none."},
-    {"password_file", [](Config& c) -> Place { return &c.http.password_file; },
-     "The user's password: the first line of this file."},
-    {"token_file", [](Config& c) -> Place { return &c.http.token_file; },
-     "The token of bearer authentication: the first line of this file."},
-    {"header_size", [](Config& c) -> Place { return Size{&c.http.header_size}; }, "The largest head of a request.",
-     Form::plain, kib, mib},
-    {"body_size", [](Config& c) -> Place { return Size{&c.http.body_size}; }, "The largest body of a request.",
-     Form::plain, kib, gib},
-    {"connections", [](Config& c) -> Place { return &c.http.connections; },
-     "Open connections, at most; for one more the one that waits longest is closed.", Form::plain, 1, 100'000},
-    {"requests_per_second", [](Config& c) -> Place { return &c.http.requests_per_second; },
-     "Requests of all clients, at most; beyond, they are answered 429. Probes are not counted.", Form::plain, 1,
-     1'000'000},
-    {"read_timeout", [](Config& c) -> Place { return &c.http.read_timeout; },
-     "How long a client may take to send a request.", Form::plain, 100, 10 * minute},
-    {"idle_timeout", [](Config& c) -> Place { return &c.http.idle_timeout; },
-     "How long a connection may stay open between requests.", Form::plain, 100, 60 * minute},
+    {{"listen", "The address and port of the server. Beyond loopback, set credentials and a certificate too.",
+      Form::listen},
+     [](Config& c) -> Place { return &c.http.listen; }},
+    {{"external_url",
+      "This server as readers of alerts reach it: generatorURL leads to an alert on its page. Empty: alerts have none.",
+      Form::url},
+     [](Config& c) -> Place { return &c.alertmanager.external_url; }},
+    {{"names",
+      "Other names under which clients without credentials ask for this server, besides localhost, the host's own and "
+      "that of external_url."},
+     [](Config& c) -> Place { return &c.http.names; }},
+    {{"certificate_file", "The certificate (PEM, with its chain) for TLS. Empty: no TLS."},
+     [](Config& c) -> Place { return &c.http.tls.certificate_file; }},
+    {{"key_file", "The key of the certificate."}, [](Config& c) -> Place { return &c.http.tls.key_file; }},
+    {{"client_ca_file", "Clients need a certificate of this authority. Empty: they need none."},
+     [](Config& c) -> Place { return &c.http.tls.client_ca_file; }},
+    {{"user", "The user of basic authentication. Empty: none."}, [](Config& c) -> Place { return &c.http.auth.user; }},
+    {{"password_file", "The user's password: the first line of this file."},
+     [](Config& c) -> Place { return &c.http.auth.password_file; }},
+    {{"token_file", "The token of bearer authentication: the first line of this file."},
+     [](Config& c) -> Place { return &c.http.auth.token_file; }},
+    {{"header_size", "The largest head of a request.", Form::plain, kib, mib},
+     [](Config& c) -> Place { return Size{&c.http.header_bytes}; }},
+    {{"body_size", "The largest body of a request.", Form::plain, kib, gib},
+     [](Config& c) -> Place { return Size{&c.http.body_bytes}; }},
+    {{"connections", "Open connections, at most; for one more the one that waits longest is closed.", Form::plain, 1,
+      100'000},
+     [](Config& c) -> Place { return &c.http.connections; }},
+    {{"requests_per_second", "Requests of all clients, at most; beyond, they are answered 429. Probes are not counted.",
+      Form::plain, 1, 1'000'000},
+     [](Config& c) -> Place { return &c.http.requests_per_second; }},
+    {{"read_timeout", "How long a client may take to send a request.", Form::plain, 100, 10 * minute},
+     [](Config& c) -> Place { return &c.http.read_time; }},
+    {{"idle_timeout", "How long a connection may stay open between requests.", Form::plain, 100, 60 * minute},
+     [](Config& c) -> Place { return &c.http.idle_time; }},
 };
 const Option of_ingest[] = {
-    {"group", [](Config& c) -> Place { return &c.ingest.group; },
-     "The consumer group in which instances divide the partitions of the sources among them.", Form::name},
-    {"nodes", [](Config& c) -> Place { return &c.ingest.nodes; },
-     "The static map of racks and GPUs: a file, by node. Empty: what labels say is all."},
-    {"sources", [](Config& c) -> Place { return &c.ingest.sources; },
-     "The topics, and how to read each. None: nothing is ingested."},
+    {{"group", "The consumer group in which instances divide the partitions of the sources among them.", Form::name},
+     [](Config& c) -> Place { return &c.ingest.group; }},
+    {{"nodes", "The static map of racks and GPUs: a file, by node. Empty: what labels say is all."},
+     [](Config& c) -> Place { return &c.ingest.nodes; }},
+    {{"sources", "The topics, and how to read each. None: nothing is ingested."},
+     [](Config& c) -> Place { return &c.ingest.sources; }},
 };
 const std::vector<std::string> log_formats{"logfmt", "json"}, log_levels{"debug", "info", "warning", "error"};
 const Option of_log[] = {
-    {"format", [](Config& c) -> Place { return &c.log.format; }, "How a line of the log is written.", Form::plain, 0,
-     no_limit, false, log_formats},
-    {"level", [](Config& c) -> Place { return &c.log.level; }, "The least important lines that are written.",
-     Form::plain, 0, no_limit, false, log_levels},
+    {{"format", "How a line of the log is written.", Form::plain, 0, no_limit, false, log_formats},
+     [](Config& c) -> Place { return &c.log.format; }},
+    {{"level", "The least important lines that are written.", Form::plain, 0, no_limit, false, log_levels},
+     [](Config& c) -> Place { return &c.log.level; }},
 };
 const Option of_limits[] = {
-    {"queue_size", [](Config& c) -> Place { return Size{&c.limits.queue_size}; },
-     "Records of a partition that are fetched and not judged yet.", Form::plain, mib, 16 * gib},
-    {"subjects", [](Config& c) -> Place { return &c.limits.subjects; },
-     "Jobs of a partition, at most; records of others are refused and counted.", Form::plain, 1, 10'000'000},
-    {"job_series", [](Config& c) -> Place { return &c.limits.job_series; },
-     "Jobs with series of their own in /metrics: those with the most severe alerts first.", Form::plain, 0, 1'000'000},
-    {"save_every", [](Config& c) -> Place { return &c.limits.save_every; },
-     "How often the state of a job that changes is kept.", Form::plain, 10 * second, 4 * minute},
+    {{"queue_size", "Records of a partition that are fetched and not judged yet.", Form::plain, mib, 16 * gib},
+     [](Config& c) -> Place { return Size{&c.limits.queue_size}; }},
+    {{"subjects", "Jobs of a partition, at most; records of others are refused and counted.", Form::plain, 1,
+      10'000'000},
+     [](Config& c) -> Place { return &c.limits.subjects; }},
+    {{"job_series", "Jobs with series of their own in /metrics: those with the most severe alerts first.", Form::plain,
+      0, 1'000'000},
+     [](Config& c) -> Place { return &c.limits.job_series; }},
+    {{"save_every", "How often the state of a job that changes is kept.", Form::plain, 10 * second, 4 * minute},
+     [](Config& c) -> Place { return &c.limits.save_every; }},
 };
 
 const Section all_sections[] = {
@@ -124,20 +134,68 @@ const Section all_sections[] = {
 };
 
 using Instance = alertmanager::Instance;
-const InstanceOption of_instances[] = {
-    {"url", [](Instance& i) -> Place { return &i.url; }, "Its address.", Form::url, 0, no_limit, true},
-    {"user", [](Instance& i) -> Place { return &i.auth.user; }, "The user of basic authentication."},
-    {"password_file", [](Instance& i) -> Place { return &i.auth.password_file; },
-     "The user's password: the first line of this file."},
-    {"token_file", [](Instance& i) -> Place { return &i.auth.token_file; },
-     "The token of bearer authentication: the first line of this file."},
-    {"ca_file", [](Instance& i) -> Place { return &i.tls.ca_file; },
-     "The authorities that its certificate may be of. Empty: the system's."},
-    {"server_name", [](Instance& i) -> Place { return &i.tls.server_name; },
-     "The name in its certificate, where it is not the host's."},
-    {"certificate_file", [](Instance& i) -> Place { return &i.tls.certificate_file; },
-     "The certificate of this program."},
-    {"key_file", [](Instance& i) -> Place { return &i.tls.key_file; }, "The key of that certificate."},
+const OptionOf<Instance> of_instances[] = {
+    {{"url", "Its address.", Form::url, 0, no_limit, true}, [](Instance& i) -> Place { return &i.url; }},
+    {{"user", "The user of basic authentication."}, [](Instance& i) -> Place { return &i.auth.user; }},
+    {{"password_file", "The user's password: the first line of this file."},
+     [](Instance& i) -> Place { return &i.auth.password_file; }},
+    {{"token_file", "The token of bearer authentication: the first line of this file."},
+     [](Instance& i) -> Place { return &i.auth.token_file; }},
+    {{"ca_file", "The authorities that its certificate may be of. Empty: the system's."},
+     [](Instance& i) -> Place { return &i.tls.ca_file; }},
+    {{"server_name", "The name in its certificate, where it is not the host's."},
+     [](Instance& i) -> Place { return &i.tls.server_name; }},
+    {{"certificate_file", "The certificate of this program."},
+     [](Instance& i) -> Place { return &i.tls.certificate_file; }},
+    {{"key_file", "The key of that certificate."}, [](Instance& i) -> Place { return &i.tls.key_file; }},
+};
+
+using ingest::Source;
+const std::vector<std::string> source_formats = [] {
+  std::vector<std::string> names;
+  for (const auto& format : ingest::format_names) names.emplace_back(format.name);
+  return names;
+}();
+const OptionOf<Source> of_sources[] = {
+    {{"name", "What it is called in the log and in metrics.", Form::name, 0, no_limit, true},
+     [](Source& s) -> Place { return &s.name; }},
+    {{"topic", "The topic.", Form::name, 0, no_limit, true}, [](Source& s) -> Place { return &s.topic; }},
+    {{"format", "What its messages are.", Form::plain, 0, no_limit, true, source_formats},
+     [](Source& s) -> Place { return &s.format; }},
+    {{"job",
+      "Labels that name the job; the first that has a value counts, here and below. Empty, here and below: the usual "
+      "ones, in "
+      "docs/ingest.md."},
+     [](Source& s) -> Place { return &s.job; }},
+    {{"attempt", "Labels that name the attempt."}, [](Source& s) -> Place { return &s.attempt; }},
+    {{"rank", "Labels with the rank."}, [](Source& s) -> Place { return &s.rank; }},
+    {{"node", "Labels that name the node."}, [](Source& s) -> Place { return &s.node; }},
+    {{"gpu", "Labels with a PCI address, UUID or index of the GPU. All count."},
+     [](Source& s) -> Place { return &s.gpu; }},
+    {{"time", "Of logs: fields with the time of the line."}, [](Source& s) -> Place { return &s.time; }},
+    {{"text", "Of logs: fields with the line."}, [](Source& s) -> Place { return &s.text; }},
+    {{"covers", "Of logs: what they are, as kernel_log. Empty: the ranks' own log."},
+     [](Source& s) -> Place { return &s.covers; }},
+    {{"extract",
+      "Label: template of its value, as /var/log/{job}/*-rank{rank}.log, for what no label of its own says."},
+     [](Source& s) -> Place { return &s.extract; }},
+    {{"labels", "Labels that every record has besides its own."}, [](Source& s) -> Place { return &s.labels; }},
+    {{"signals",
+      "Of metrics: foreign name: signal, or signal and the unit of the values. Names that the rules list as aliases "
+      "need none."},
+     [](Source& s) -> Place { return &s.signals; }},
+    {{"keep", "Of metrics: the foreign names to keep; * stands for any text. Empty: all."},
+     [](Source& s) -> Place { return &s.keep; }},
+};
+
+const OptionOf<ingest::MappedGpu> of_gpus[] = {
+    {{"index", "Its number."}, [](ingest::MappedGpu& g) -> Place { return &g.index; }},
+    {{"pci", "Its PCI address."}, [](ingest::MappedGpu& g) -> Place { return &g.pci; }},
+    {{"uuid", "Its UUID."}, [](ingest::MappedGpu& g) -> Place { return &g.uuid; }},
+};
+const OptionOf<ingest::MappedNode> of_nodes[] = {
+    {{"rack", "The rack that it is in."}, [](ingest::MappedNode& n) -> Place { return &n.rack; }},
+    {{"gpus", "Its GPUs."}, [](ingest::MappedNode& n) -> Place { return &n.gpus; }},
 };
 
 constexpr std::pair<std::string_view, std::string_view> reserved[] = {
@@ -167,7 +225,10 @@ constexpr std::string_view secrets[] = {"sasl.password",
 
 }  // namespace
 
-std::span<const InstanceOption> instance_options() { return of_instances; }
+ItemOptions<Instance> options_of(const Instance&) { return {of_instances, "url: http://HOST:9093"}; }
+ItemOptions<Source> options_of(const Source&) { return {of_sources, "name: NAME"}; }
+ItemOptions<ingest::MappedGpu> options_of(const ingest::MappedGpu&) { return {of_gpus, "index: 0"}; }
+std::span<const OptionOf<ingest::MappedNode>> node_options() { return of_nodes; }
 std::span<const Section> sections() { return all_sections; }
 std::span<const std::pair<std::string_view, std::string_view>> reserved_properties() { return reserved; }
 bool secret_property(std::string_view name) {

@@ -6,17 +6,15 @@
 #include <string>
 #include <utility>
 
-#include "adapters/config/nodes.h"
 #include "adapters/config/reader.h"
 #include "adapters/net/certificates.h"
-#include "stream/values/nearest.h"
 
 namespace tocsin::adapters::config {
 
 using stream::Errc;
 using stream::Error;
 
-void YamlFile::read(const std::string& text, const std::function<void(const YAML::Node& root)>& visit) {
+void Reader::read_document(const std::string& text, const std::function<void(const YAML::Node& root)>& visit) {
   try {
     const auto documents = YAML::LoadAll(text);
     if (documents.size() > 1) wrong(documents[1], "the file holds several documents: keep one, without a line ---");
@@ -28,7 +26,7 @@ void YamlFile::read(const std::string& text, const std::function<void(const YAML
   }
 }
 
-Error YamlFile::problems() {
+Error Reader::problems() {
   std::stable_sort(problems_.begin(), problems_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   constexpr std::size_t most = 50;
   std::string all;
@@ -37,7 +35,22 @@ Error YamlFile::problems() {
   return {Errc::malformed, all};
 }
 
-void Reader::unknown(const YAML::Node& key, const std::string& section, std::vector<std::string> siblings) {
+void Reader::each(const YAML::Node& map, const std::string& where, const Visit& visit) {
+  std::map<std::string, int> lines;
+  for (const auto& pair : map) {
+    if (!pair.first.IsScalar()) {
+      wrong(pair.first, "a key is a name, and this is a list or a mapping");
+      continue;
+    }
+    const auto [before, fresh] = lines.emplace(pair.first.Scalar(), pair.first.Mark().line + 1);
+    if (fresh) visit(pair.first, pair.second);
+    else
+      wrong(pair.first,
+            fmt::format("{} is given twice, first in line {}", joined(where, before->first), before->second));
+  }
+}
+
+void Reader::unknown(const YAML::Node& key, const std::string& section, const std::vector<std::string>& siblings) {
   const std::string& name = key.Scalar();
   const std::string meant = stream::nearest(name, siblings);
   std::string elsewhere;
@@ -47,38 +60,19 @@ void Reader::unknown(const YAML::Node& key, const std::string& section, std::vec
   wrong(key, fmt::format("there is no option {}{}{}", joined(section, name), meant, elsewhere));
 }
 
-void Reader::read_option(const Section& section, const Option& option, const YAML::Node& key, const YAML::Node& node) {
-  const std::string name = joined(section.name, option.name);
-  given_.emplace(name, node.Mark());
-  read_value(option, name, config_, key, node);
-}
-
-void Reader::read_section(const Section& section, const YAML::Node& map) {
-  each(map, std::string{section.name}, [&](const YAML::Node& key, const YAML::Node& value) {
-    Texts names;
-    for (const Option& option : section.options) {
-      if (option.name == key.Scalar()) return read_option(section, option, key, value);
-      names.emplace_back(option.name);
-    }
-    unknown(key, std::string{section.name}, std::move(names));
-  });
-}
-
 void Reader::read_sections(const YAML::Node& root) {
   each(root, "", [&](const YAML::Node& key, const YAML::Node& value) {
     Texts names;
     for (const Section& section : sections()) {
-      if (section.title() != key.Scalar()) {
-        names.emplace_back(section.title());
-        continue;
-      }
-      if (section.name.empty()) return read_option(section, section.options.front(), key, value);
-      if (value.IsMap()) return read_section(section, value);
+      names.emplace_back(section.title());
+      if (names.back() != key.Scalar()) continue;
+      if (section.name.empty()) return read_value(key, value, names.back(), section.options.front(), config_);
+      if (value.IsMap()) return read_options(value, names.back(), section.options, config_);
       if (!value.IsNull())  // null: a section whose options are all commented out
-        wrong(value, fmt::format("{} is a section: its options stand below it, indented", key.Scalar()));
+        wrong(value, fmt::format("{} is a section: its options stand below it, indented", names.back()));
       return;
     }
-    unknown(key, "", std::move(names));
+    unknown(key, "", names);
   });
 }
 
@@ -88,19 +82,20 @@ void Reader::check_pairs() {
     const auto found = given_.find(name);
     return found == given_.end() ? YAML::Mark{} : found->second;
   };
-  const auto& http = config_.http;
-  if (http.user.empty() != http.password_file.empty())
-    wrong(at(http.user.empty() ? "http.password_file" : "http.user"),
-          "http.user and http.password_file need each other: set both or none");
-  if (http.user.find(':') != http.user.npos)
+  const auto& [certificate, key, client_ca] = config_.http.tls;
+  const auto& user = config_.http.auth.user;
+  const auto both = [&](bool first, const char* one, bool second, const char* other) {
+    if (first != second)
+      wrong(at(first ? one : other), fmt::format("{} and {} need each other: set both or none", one, other));
+  };
+  both(!user.empty(), "http.user", !config_.http.auth.password_file.empty(), "http.password_file");
+  both(!certificate.empty(), "http.certificate_file", !key.empty(), "http.key_file");
+  if (user.find(':') != user.npos)
     wrong(at("http.user"), "http.user has a colon in it, which ends the name: choose another");
-  if (http.certificate_file.empty() != http.key_file.empty())
-    wrong(at(http.key_file.empty() ? "http.certificate_file" : "http.key_file"),
-          "http.certificate_file and http.key_file need each other: set both or none");
-  if (!http.client_ca_file.empty() && http.certificate_file.empty())
+  if (!client_ca.empty() && certificate.empty())
     wrong(at("http.client_ca_file"), "http.client_ca_file needs TLS: set http.certificate_file and http.key_file");
   if (checks_files_ && problems_.empty())
-    if (const auto fit = net::check_certificates(http.certificate_file, http.key_file, http.client_ca_file); !fit)
+    if (const auto fit = net::check_certificates(certificate, key, client_ca); !fit)
       wrong(at("http.certificate_file"), "http: " + fit.error().message);
   for (const auto& [name, path] : config_.kafka.property_files)
     if (config_.kafka.properties.contains(name))
@@ -112,7 +107,7 @@ void Reader::check_pairs() {
             fmt::format("ingest.sources reads {}, which is one of tocsin's own topics: name one of another program",
                         source.topic));
   if (checks_files_ && !config_.ingest.nodes.empty() && problems_.empty())
-    if (const auto nodes = read_nodes(config_.ingest.nodes); !nodes)
+    if (const auto nodes = config::read_nodes(config_.ingest.nodes); !nodes)
       problems_.emplace_back(std::pair{0, 0}, nodes.error().message);
   for (const Section& section : sections())
     for (const Option& option : section.options) {
@@ -120,13 +115,12 @@ void Reader::check_pairs() {
       const std::string name = joined(section.name, option.name);
       const auto* list = std::get_if<Texts*>(&place);
       if (option.needed && list && (*list)->empty() && !given_.contains(name))
-        wrong(YAML::Mark{}, fmt::format("{} is missing, and has no default: write {}", name,
-                                        type_of(place, option.form, option.choices)));
+        wrong(YAML::Mark{}, fmt::format("{} is missing, and has no default: write {}", name, type_of(place, option)));
     }
 }
 
 stream::Result<Config> Reader::read(const std::string& text) {
-  YamlFile::read(text, [&](const YAML::Node& root) {
+  read_document(text, [&](const YAML::Node& root) {
     if (root.IsMap()) read_sections(root);
     else if (!root.IsNull())
       wrong(root, "a configuration is a mapping of sections: kafka, rules, alertmanager, http, ingest, log, limits");
@@ -136,26 +130,49 @@ stream::Result<Config> Reader::read(const std::string& text) {
   return problems();
 }
 
+stream::Result<ingest::NodeMap> Reader::read_nodes(const std::string& text) {
+  ingest::NodeMap nodes;
+  read_document(text, [&](const YAML::Node& root) {
+    if (!root.IsMap() && !root.IsNull())
+      return wrong(root, "this is a map of nodes: write NODE: {rack: NAME, gpus: […]}, a line each");
+    each(root, "", [&](const YAML::Node& key, const YAML::Node& value) {
+      if (value.IsMap()) read_options(value, key.Scalar(), node_options(), nodes[key.Scalar()]);
+      else wrong(value, "a node is written {rack: NAME, gpus: […]}");
+    });
+  });
+  if (problems_.empty()) return nodes;
+  return problems();
+}
+
+namespace {
+
 stream::Result<std::string> read_text(const Path& file) {
-  std::ifstream in{file, std::ios::binary};
-  if (!in) return Error{Errc::io, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno))};
-  return std::string{std::istreambuf_iterator<char>{in}, {}};
-}
-
-stream::Result<Config> parse_config(const std::string& text, const std::string& file_name) {
-  return Reader{file_name, false}.read(text);
-}
-
-stream::Result<Config> read_config(const Path& file) {
-  constexpr std::uintmax_t largest = 4u << 20;
+  constexpr std::uintmax_t largest = 64u << 20;
   std::error_code error;
   if (std::filesystem::is_directory(file, error))
     return Error{Errc::io, file.string() + " is a directory, and not a file"};
   if (std::filesystem::file_size(file, error) > largest && !error)
     return Error{Errc::too_large, file.string() + " is too large to be a configuration"};
+  std::ifstream in{file, std::ios::binary};
+  if (!in) return Error{Errc::io, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno))};
+  return std::string{std::istreambuf_iterator<char>{in}, {}};
+}
+
+}  // namespace
+
+stream::Result<Config> parse_config(const std::string& text, const std::string& file_name) {
+  return Reader{file_name, false}.read(text);
+}
+stream::Result<Config> read_config(const Path& file) {
   const auto text = read_text(file);
-  if (!text) return text.error();
-  return Reader{file.string(), true}.read(*text);
+  return text ? Reader{file.string(), true}.read(*text) : text.error();
+}
+stream::Result<ingest::NodeMap> parse_nodes(const std::string& text, const std::string& file_name) {
+  return Reader{file_name, false}.read_nodes(text);
+}
+stream::Result<ingest::NodeMap> read_nodes(const Path& file) {
+  const auto text = read_text(file);
+  return text ? parse_nodes(*text, file.string()) : text.error();
 }
 
 }  // namespace tocsin::adapters::config

@@ -9,10 +9,10 @@
 
 #include "adapters/alertmanager/alert_json.h"
 #include "adapters/config/reader.h"
+#include "adapters/ingest/mapping.h"
 #include "adapters/kafka/address.h"
 #include "adapters/net/certificates.h"
 #include "adapters/net/credentials.h"
-#include "stream/values/nearest.h"
 
 namespace tocsin::adapters::config {
 namespace {
@@ -43,21 +43,23 @@ bool Reader::is_scalar(const YAML::Node& node, const std::string& name, const st
 }
 
 void Reader::in_limits(std::uint64_t value, const YAML::Node& node, std::string (*shown)(std::uint64_t)) {
-  if (value >= least_ && value <= most_) return;
-  wrong(node, fmt::format("{} is {} to {}, and not {}", option_, shown(least_), shown(most_), node.Scalar()));
+  const auto [least, most] = std::pair{traits_->least, traits_->most};
+  if (value < least || value > most)
+    wrong(node, fmt::format("{} is {} to {}, and not {}", option_, shown(least), shown(most), node.Scalar()));
 }
 
 void Reader::set(std::string* place, const YAML::Node& node) {
-  if (!is_scalar(node, option_, type_of(place, form_, choices_))) return;
+  if (!is_scalar(node, option_, type_of(place, *traits_))) return;
   *place = node.Scalar();
-  if (!choices_.empty() && std::find(choices_.begin(), choices_.end(), *place) == choices_.end())
-    return wrong(node, fmt::format("{} is {}, and not '{}'{}", option_, type_of(place, form_, choices_), *place,
-                                   stream::nearest(*place, choices_)));
+  const auto& choices = traits_->choices;
+  if (!choices.empty() && std::find(choices.begin(), choices.end(), *place) == choices.end())
+    return wrong(node, fmt::format("{} is {}, and not '{}'{}", option_, type_of(place, *traits_), *place,
+                                   stream::nearest(*place, choices)));
   check_form(*place, node);
 }
 
 void Reader::check_form(const std::string& text, const YAML::Node& node) {
-  if (const std::string problem = problem_of(form_, option_, text); !problem.empty()) wrong(node, problem);
+  if (const std::string problem = problem_of(traits_->form, option_, text); !problem.empty()) wrong(node, problem);
 }
 
 void Reader::set(Path* place, const YAML::Node& node) {
@@ -113,8 +115,7 @@ void Reader::set(Milliseconds* place, const YAML::Node& node) {
   const auto duration = parse_duration(node.Scalar());
   if (!duration) return wrong(node, fmt::format("{}: {}", option_, duration.error().message));
   *place = *duration;
-  in_limits(static_cast<std::uint64_t>(duration->count()), node,
-            [](std::uint64_t value) { return show_duration(Milliseconds{static_cast<std::int64_t>(value)}); });
+  in_limits(static_cast<std::uint64_t>(duration->count()), node, show_duration);
 }
 
 void Reader::set(Texts* place, const YAML::Node& node) {
@@ -122,8 +123,8 @@ void Reader::set(Texts* place, const YAML::Node& node) {
     return wrong(node, node.IsScalar() ? fmt::format("{} is a list: write [{}]", option_, node.Scalar())
                                        : fmt::format("{} is a list", option_));
   place->clear();
-  if (node.size() == 0 && needed_)
-    wrong(node, fmt::format("{} is empty: write {}", option_, type_of(place, form_, {})));
+  if (node.size() == 0 && traits_->needed)
+    wrong(node, fmt::format("{} is empty: write {}", option_, type_of(place, *traits_)));
   if (node.size() == 0 && option_ == "rules")
     wrong(node, "rules is empty, and nothing would be judged: write [shipped]");
   for (const auto& item : node) {
@@ -186,6 +187,53 @@ void Reader::check_location(const std::string& property, const Path& path, const
   if (problems_.size() != before || (!authorities && property != "ssl.certificate.location")) return;
   if (const auto fit = net::check_certificates(authorities ? Path{} : path, {}, authorities ? path : Path{}); !fit)
     wrong(node, fmt::format("{}: {}", option_, fit.error().message));
+}
+
+void Reader::check(const alertmanager::Instance& instance, const YAML::Node& node) {
+  const std::string which = "an instance of alertmanager.instances";
+  const auto& [ca, certificate, key, server_name] = instance.tls;
+  const auto& [user, password, token] = instance.auth;
+  if (instance.url.empty()) wrong(node, which + " has no url");
+  if (user.empty() != password.empty()) wrong(node, which + " needs both user and password_file, or none");
+  if (!user.empty() && !token.empty()) wrong(node, which + " has a user and a token: only one of them can be sent");
+  if (certificate.empty() != key.empty()) wrong(node, which + " needs both certificate_file and key_file, or none");
+  if (instance.url.starts_with("http://") && !(ca.empty() && certificate.empty() && server_name.empty()))
+    wrong(node, which + " has options of TLS and a url with http://: write https://");
+  if (checks_files_ && problems_.empty())
+    if (const auto fit = net::check_certificates(certificate, key, ca); !fit)
+      wrong(node, which + ": " + fit.error().message);
+}
+
+void Reader::check(const ingest::Source& source, const YAML::Node& node) {
+  for (const auto& [name, value] :
+       {std::pair{"name", &source.name}, {"topic", &source.topic}, {"format", &source.format}})
+    if (value->empty()) wrong(node, fmt::format("a source of ingest.sources has no {}", name));
+  for (const ingest::Source& other : config_.ingest.sources) {
+    if (!source.name.empty() && source.name == other.name)
+      wrong(node, fmt::format("two of ingest.sources have the name {}: give each its own", source.name));
+    if (!source.topic.empty() && source.topic == other.topic)
+      wrong(node, fmt::format("topic {} is read by the source {} already: a record would count twice", source.topic,
+                              other.name));
+  }
+  const auto given = [&](const char* name) { return node[name].IsDefined(); };
+  const bool logs = source.format.starts_with("logs_") || source.format == "otlp_logs",
+             events = source.format == "slurm_jobcomp";
+  const char* const kind = logs ? "logs" : events ? "events" : "metrics";
+  for (const char* name : {"signals", "keep", "time", "text", "covers"}) {
+    const bool of_metrics = name == std::string_view{"signals"} || name == std::string_view{"keep"};
+    if (!source.format.empty() && given(name) && (events || of_metrics == logs))
+      wrong(node[name], fmt::format("ingest.sources.{} is of {}, and {} is a format of {}", name,
+                                    of_metrics ? "metrics" : "logs", source.format, kind));
+  }
+  check_mapping(source.extract, node["extract"], ingest::problem_of_template);
+  check_mapping(source.signals, node["signals"], ingest::problem_of_signal);
+}
+
+void Reader::check_mapping(const TextsByName& texts, const YAML::Node& node,
+                           std::string (*problem_of)(std::string_view)) {
+  for (const auto& [name, text] : texts)
+    if (const std::string problem = problem_of(text); !problem.empty())
+      wrong(node[name], fmt::format("'{}': {}", text, problem));
 }
 
 }  // namespace tocsin::adapters::config

@@ -12,8 +12,9 @@
 
 #include "adapters/config/config.h"
 #include "adapters/config/options.h"
+#include "stream/values/nearest.h"
 
-// The inside of read_config(). Included by its sources alone.
+// The inside of read_config() and read_nodes(). Included by their sources alone.
 namespace tocsin::adapters::config {
 
 // "a.b" of two parts; a section's own name where there is no option's.
@@ -22,45 +23,50 @@ inline std::string joined(std::string_view section, std::string_view name) {
                                          : fmt::format("{}.{}", section, name);
 }
 
-// A file of YAML that is read, and what is wrong with it. Owned by whoever reads it.
-class YamlFile {
+// Reads a file of options, and gathers what is wrong with it.
+class Reader {
  public:
-  YamlFile(std::string name) : name_(std::move(name)) {}
+  Reader(std::string file, bool checks_files) : name_(std::move(file)), checks_files_(checks_files) {}
+  stream::Result<Config> read(const std::string& text);
+  stream::Result<ingest::NodeMap> read_nodes(const std::string& text);
 
- protected:
+ private:
   void wrong(const YAML::Mark& mark, const std::string& message) {
     problems_.emplace_back(std::pair{mark.line, mark.column},
                            fmt::format("{}:{}:{}: {}", name_, mark.line + 1, mark.column + 1, message));
   }
   void wrong(const YAML::Node& node, const std::string& message) { wrong(node.Mark(), message); }
   // Calls `visit` with the root of the file's one document. What is no YAML is a problem.
-  void read(const std::string& text, const std::function<void(const YAML::Node& root)>& visit);
+  void read_document(const std::string& text, const std::function<void(const YAML::Node& root)>& visit);
   // A line each, by place; not all, if there are very many.
   [[nodiscard]] stream::Error problems();
 
-  std::string name_;
-  std::vector<std::pair<std::pair<int, int>, std::string>> problems_;  // by place
-};
-[[nodiscard]] stream::Result<std::string> read_text(const Path& file);
-
-// Reads a configuration, and gathers what is wrong with it.
-class Reader : YamlFile {
- public:
-  Reader(std::string file, bool checks_files) : YamlFile(std::move(file)), checks_files_(checks_files) {}
-  stream::Result<Config> read(const std::string& text);
-
- private:
   // Each key and value of a mapping; keys that are no texts, or that come twice, are problems.
-  template <class Visit>
-  void each(const YAML::Node& map, const std::string& where, Visit visit);
-  void unknown(const YAML::Node& key, const std::string& section, std::vector<std::string> siblings);
+  using Visit = std::function<void(const YAML::Node& key, const YAML::Node& value)>;
+  void each(const YAML::Node& map, const std::string& where, const Visit& visit);
+  void unknown(const YAML::Node& key, const std::string& section, const std::vector<std::string>& siblings);
   void read_sections(const YAML::Node& root);
-  void read_section(const Section& section, const YAML::Node& map);
-  void read_option(const Section& section, const Option& option, const YAML::Node& key, const YAML::Node& node);
-  // The value of the option into its place.
+  // The values of a mapping into the places of these options.
   template <class Of>
-  void read_value(const OptionOf<Of>& option, const std::string& name, Of& of, const YAML::Node& key,
-                  const YAML::Node& node);
+  void read_options(const YAML::Node& map, const std::string& where, std::span<const OptionOf<Of>> options, Of& of) {
+    each(map, where, [&](const YAML::Node& key, const YAML::Node& value) {
+      Texts names;
+      for (const OptionOf<Of>& option : options) {
+        if (option.name == key.Scalar()) return read_value(key, value, joined(where, option.name), option, of);
+        names.emplace_back(option.name);
+      }
+      unknown(key, where, names);
+    });
+  }
+  template <class Of>
+  void read_value(const YAML::Node& key, const YAML::Node& value, const std::string& name, const OptionOf<Of>& option,
+                  Of& of) {
+    given_.emplace(name, value.Mark());
+    key_ = key.Mark(), option_ = name, traits_ = &option;
+    const Place place = option.place(of);
+    if (value.IsNull()) no_value(name, type_of(place, option));
+    else std::visit([&](auto at) { set(at, value); }, place);
+  }
   void no_value(const std::string& name, const std::string& type) {
     wrong(key_, fmt::format("{} has no value: write {}, or leave the option out", name, type));
   }
@@ -76,63 +82,49 @@ class Reader : YamlFile {
   void set(Texts* place, const YAML::Node& node);
   void set(TextsByName* place, const YAML::Node& node);
   void set(PathsByName* place, const YAML::Node& node);
-  void set(Instances* place, const YAML::Node& node);
-  void set(Sources* place, const YAML::Node& node);
   // Items of a list that have options of their own.
-  template <class One>
-  void set_items(std::vector<One>* place, std::span<const OptionOf<One>> options, const char* example,
-                 const YAML::Node& node, void (Reader::*check)(const One&, const YAML::Node&));
+  template <class Item>
+  void set(std::vector<Item>* place, const YAML::Node& node) {
+    const auto [options, example] = options_of(Item{});
+    if (!node.IsSequence()) return wrong(node, fmt::format("{} is a list: write - {}, a line each", option_, example));
+    place->clear();
+    const std::string list = option_;
+    for (const auto& item : node) {
+      if (!item.IsMap()) {
+        const std::string_view key = example.substr(0, example.find(' '));
+        wrong(item, item.IsScalar() ? fmt::format("{} has a text: write - {} {}", list, key, item.Scalar())
+                                    : fmt::format("{} has a text: write - {}", list, example));
+        continue;
+      }
+      Item one;
+      read_options(item, list, options, one);
+      check(one, item);
+      place->push_back(std::move(one));
+    }
+  }
   void in_limits(std::uint64_t value, const YAML::Node& node, std::string (*shown)(std::uint64_t));
   void check_form(const std::string& text, const YAML::Node& node);
   void check_file(const Path& path, const YAML::Node& node);
   void check_secret(const Path& path, const YAML::Node& node);
   void check_properties(const YAML::Node& node, bool files);
   void check_location(const std::string& property, const Path& path, const YAML::Node& node);
+  void check_mapping(const TextsByName& texts, const YAML::Node& node, std::string (*problem)(std::string_view));
+  // What holds between options: of an item, of the whole.
+  void check(const alertmanager::Instance& instance, const YAML::Node& node);
+  void check(const ingest::Source& source, const YAML::Node& node);
+  void check(const ingest::MappedGpu&, const YAML::Node&) {}
   void check_pairs();
-  void check_instance(const alertmanager::Instance& instance, const YAML::Node& node);
-  void check_source(const ingest::Source& source, const YAML::Node& node);
-  void check_mapping(const std::map<std::string, std::string>& texts, const YAML::Node& node,
-                     std::string (*problem)(std::string_view));
 
+  std::string name_;  // of the file
   bool checks_files_;
+  std::vector<std::pair<std::pair<int, int>, std::string>> problems_;  // by place
   Config config_;
   std::map<std::string, YAML::Mark> given_;  // options that the file has
 
   // Of the option that is read.
   YAML::Mark key_;
   std::string option_;  // its whole name
-  Form form_ = Form::plain;
-  std::uint64_t least_ = 0, most_ = no_limit;
-  bool needed_ = false;
-  Texts choices_;
+  const Traits* traits_ = nullptr;
 };
-
-template <class Of>
-void Reader::read_value(const OptionOf<Of>& option, const std::string& name, Of& of, const YAML::Node& key,
-                        const YAML::Node& node) {
-  key_ = key.Mark();
-  option_ = name;
-  form_ = option.form, least_ = option.least, most_ = option.most;
-  needed_ = option.needed, choices_ = option.choices;
-  const Place place = option.place(of);
-  if (node.IsNull()) no_value(name, type_of(place, form_, choices_));
-  else std::visit([&](auto at) { set(at, node); }, place);
-}
-
-template <class Visit>
-void Reader::each(const YAML::Node& map, const std::string& where, Visit visit) {
-  std::map<std::string, int> lines;
-  for (const auto& pair : map) {
-    if (!pair.first.IsScalar()) {
-      wrong(pair.first, "a key is a name, and this is a list or a mapping");
-      continue;
-    }
-    const auto [before, fresh] = lines.emplace(pair.first.Scalar(), pair.first.Mark().line + 1);
-    if (fresh) visit(pair.first, pair.second);
-    else
-      wrong(pair.first,
-            fmt::format("{} is given twice, first in line {}", joined(where, before->first), before->second));
-  }
-}
 
 }  // namespace tocsin::adapters::config

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -68,7 +69,7 @@ class Names {
 // So many a second, and as many at once.
 class RateLimit {
  public:
-  explicit RateLimit(unsigned a_second) : rate_(a_second), left_(a_second) {}
+  explicit RateLimit(std::uint64_t a_second) : rate_(static_cast<double>(a_second)), left_(rate_) {}
   [[nodiscard]] bool takes(std::chrono::steady_clock::time_point now);
 
  private:

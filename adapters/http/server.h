@@ -54,7 +54,7 @@ struct ServerOptions {
   ServerAuth auth;
   std::size_t header_bytes = 8u << 10, body_bytes = 1u << 20, connections = 256;
   std::chrono::milliseconds read_time{10'000}, write_time{10'000}, idle_time{60'000};
-  unsigned requests_per_second = 1000;  // of all clients; beyond: 429
+  std::uint64_t requests_per_second = 1000;  // of all clients; beyond: 429
 };
 struct ServerStatus {
   std::uint64_t requests = 0, unauthorized = 0, refused = 0;  // refused: malformed, too large, too many

@@ -8,7 +8,6 @@
 #include <iterator>
 #include <string>
 
-#include "adapters/config/apply.h"
 #include "adapters/config/options.h"
 
 using namespace tocsin;
@@ -106,7 +105,7 @@ TEST_CASE("options reach the parts that they configure, and secrets come from th
           "token_file: /u}\n",
       "t.yml");
   REQUIRE_MESSAGE(config, config.error().message);
-  const auto poster = adapters::config::poster_options(*config);
+  const auto& poster = config->alertmanager;
   REQUIRE(poster.instances.size() == 1);
   CHECK(poster.instances[0].tls.ca_file == "/ca");
   CHECK(poster.instances[0].tls.server_name == "n");
@@ -125,25 +124,6 @@ TEST_CASE("options reach the parts that they configure, and secrets come from th
   std::remove(path.c_str());
   CHECK(adapters::config::kafka_properties(*config).error().message.find(
             "kafka.property_files.sasl.password: cannot read") == 0);
-}
-
-TEST_CASE("the defaults of the configuration are those of the parts") {
-  const auto poster = adapters::config::poster_options({});
-  const adapters::alertmanager::PosterOptions other;
-  CHECK(poster.resend == other.resend);
-  CHECK(poster.resolved_for == other.resolved_for);
-  CHECK(poster.request_timeout == other.request_timeout);
-  CHECK(poster.batch == other.batch);
-  CHECK(poster.most_bytes == other.most_bytes);
-  const auto server = adapters::config::server_options({});
-  const adapters::http::ServerOptions own;
-  CHECK(server.listen == own.listen);
-  CHECK(server.header_bytes == own.header_bytes);
-  CHECK(server.body_bytes == own.body_bytes);
-  CHECK(server.connections == own.connections);
-  CHECK(server.requests_per_second == own.requests_per_second);
-  CHECK(server.read_time == own.read_time);
-  CHECK(server.idle_time == own.idle_time);
 }
 
 TEST_CASE("each option has a meaning, a place of its own, and a default within its limits") {
