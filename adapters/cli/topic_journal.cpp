@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +38,10 @@ Result<std::optional<kafka::Mark>> mark_of(const char* option, const std::string
   if (!time) time = formats::parse_time(text + "Z");
   if (time) return std::optional<kafka::Mark>{*time};
   return Error{Errc::malformed, fmt::format("{} {}: write an offset, or a time, 2026-11-21T02:14:43Z", option, text)};
+}
+
+Error cannot_make(const std::string& directory, int number) {
+  return {Errc::io, fmt::format("cannot make a directory {}: {}", directory, std::strerror(number))};
 }
 
 Error no_such_job(const kafka::RecordOptions& asked, const kafka::Recorded& recorded) {
@@ -94,29 +99,43 @@ Result<kafka::Recorded> copy(const TopicPart& part, const std::filesystem::path&
   return no_such_job(options, *recorded);
 }
 
-TemporaryJournal::TemporaryJournal(std::filesystem::path directory) : directory_(std::move(directory)) {
+// A child process makes the directory, and removes it when the other end of its socket is closed, which the kernel does
+// however this process ends. So no moment is left in which the directory is there and nobody removes it.
+Result<TemporaryJournal> TemporaryJournal::make() {
+  std::string name = (std::filesystem::temp_directory_path() / "tocsin-replay-XXXXXX").string();
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return;  // then it goes at our own end alone
-  if (::fork() == 0) {
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return cannot_make(name, errno);
+  const pid_t child = ::fork();
+  if (child == 0) {
     ::setsid();  // a terminal's signals are not for it
     ::dup2(ends[0], STDIN_FILENO);
     ::close_range(1, ~0u, 0);
+    const bool made = ::mkdtemp(name.data()) != nullptr;
+    const int number = made ? 0 : errno;
+    (void)::send(STDIN_FILENO, &number, sizeof number, MSG_NOSIGNAL);  // the parent may have ended by now
+    if (made) (void)::send(STDIN_FILENO, name.data(), name.size(), MSG_NOSIGNAL);
     char byte = 0;
     while (::read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR) {}
     std::error_code error;
-    std::filesystem::remove_all(directory_, error);
+    if (made) std::filesystem::remove_all(name, error);
     ::_exit(0);
   }
+  const int failed = child < 0 ? errno : 0;
   ::close(ends[0]);
-  alive_ = ends[1];
+  TemporaryJournal journal{ends[1]};
+  int number = failed != 0 ? failed : EIO;
+  if (failed == 0 && ::recv(ends[1], &number, sizeof number, MSG_WAITALL) == sizeof number && number == 0 &&
+      ::recv(ends[1], name.data(), name.size(), MSG_WAITALL) == static_cast<ssize_t>(name.size())) {
+    journal.directory_ = name;
+    return journal;
+  }
+  return cannot_make(name, number);
 }
 
 Result<TemporaryJournal> TemporaryJournal::of(const TopicPart& part) {
-  std::string name = (std::filesystem::temp_directory_path() / "tocsin-replay-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr)
-    return Error{Errc::io, fmt::format("cannot make a directory {}: {}", name, std::strerror(errno))};
-  TemporaryJournal journal{name};
-  const auto copied = copy(part, journal.directory());
+  auto journal = make();
+  if (!journal) return journal;
+  const auto copied = copy(part, journal->directory());
   if (!copied) return copied.error();
   if (copied->entries == 0) return Error{Errc::not_found, "there is no record in this part of the topic"};
   return journal;

@@ -37,9 +37,10 @@ class TemporaryJournal {
   [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
 
  private:
-  explicit TemporaryJournal(std::filesystem::path directory);
+  explicit TemporaryJournal(int alive) : alive_(alive) {}
+  static stream::Result<TemporaryJournal> make();  // an empty one
   std::filesystem::path directory_;
-  int alive_ = -1;  // whoever waits for its end removes the directory
+  int alive_;  // while it is open the directory stays
 };
 
 }  // namespace tocsin::adapters::cli
