@@ -48,12 +48,12 @@ double of(const std::vector<double>& column, Slot slot) { return slot < column.s
 // Of the rank that shows the most intervals between steps: as many as it made, each as long as they usually are, and
 // the one that runs.
 double Attempt::productive_seconds(Time until) const {
-  const SignalTable& signals = runtime_->pack()->signals;
+  const SignalTable& signals = telemetry_.signals();
   const auto id = signals.find("step_gap");
-  const Accumulators* gaps = id ? history_->since_start(*id) : nullptr;
-  const PointsView* latest = id ? history_->latest_points(*id) : nullptr;
+  const Accumulators* gaps = id ? telemetry_.history().since_start(*id) : nullptr;
+  const PointsView* latest = id ? telemetry_.history().latest_points(*id) : nullptr;
   if (gaps == nullptr || latest == nullptr) return absent;
-  const auto steps = history_->steps();
+  const auto steps = telemetry_.history().steps();
   std::optional<Slot> best;
   for (Slot slot = 0; slot < steps.last.size(); ++slot)
     if (gaps->count(slot) >= enough_intervals && (!best || gaps->count(slot) > gaps->count(*best))) best = slot;
@@ -70,34 +70,34 @@ double Attempt::productive_seconds(Time until) const {
 }
 
 SubjectFigures Attempt::figures(Time clock) const {
-  const SignalTable& signals = runtime_->pack()->signals;
+  const SignalTable& signals = telemetry_.signals();
   SubjectFigures f;
   f.subject = subject_, f.attempt = name_;
   f.start = start_, f.ended = ended();
   f.clock = std::max(start_, ended() ? std::min(end_, clock) : clock);
-  const auto existing = topology_.existing(Level::rank);
+  const auto existing = telemetry_.topology().existing(Level::rank);
   f.ranks = static_cast<std::uint64_t>(std::count(existing.begin(), existing.end(), 1));
-  const auto steps = history_->steps();
+  const auto steps = telemetry_.history().steps();
   for (Slot slot = 0; slot < steps.last.size(); ++slot) {
     if (!is_number(steps.last[slot])) continue;
     f.step = is_number(f.step) ? std::max(f.step, steps.last[slot]) : steps.last[slot];
     f.step_changed = std::max(f.step_changed, steps.changed[slot]);
   }
   if (const auto id = signals.find("loss"))
-    if (const Accumulators* losses = history_->since_start(*id))
+    if (const Accumulators* losses = telemetry_.history().since_start(*id))
       if (const Accumulated* all = losses->of(0)) f.loss = all->last;
   f.productive = productive_seconds(f.clock);
-  const std::size_t members = topology_.size(Level::rank);
-  auto step_times = latest_means(*history_, signals, "step_time", members);
-  if (step_times.empty()) step_times = latest_means(*history_, signals, "step_gap", members);
-  const auto compute_times = latest_means(*history_, signals, "compute_time", members);
+  const std::size_t members = telemetry_.topology().size(Level::rank);
+  auto step_times = latest_means(telemetry_.history(), signals, "step_time", members);
+  if (step_times.empty()) step_times = latest_means(telemetry_.history(), signals, "step_gap", members);
+  const auto compute_times = latest_means(telemetry_.history(), signals, "compute_time", members);
   f.step_time = spread_of(step_times), f.compute_time = spread_of(compute_times);
   if (f.ranks <= SubjectFigures::most_ranks)
     for (Slot slot = 1; slot < existing.size(); ++slot) {
       if (existing[slot] == 0) continue;
       const double step = slot < steps.last.size() ? steps.last[slot] : absent;
-      f.by_rank.push_back({slot - 1, std::string{topology_.key(Level::rank, slot).node}, step, of(step_times, slot),
-                           of(compute_times, slot)});
+      f.by_rank.push_back({slot - 1, std::string{telemetry_.topology().key(Level::rank, slot).node}, step,
+                           of(step_times, slot), of(compute_times, slot)});
     }
   f.firing = firing();
   f.undecided = judge_->undecided();

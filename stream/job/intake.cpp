@@ -26,30 +26,18 @@ void Intake::open(const Pack& pack, History& history) {
   pack_ = &pack;
   history_ = &history;
   step_ = pack.signals.find("step");
-  read_as(pack.signals);
+  forget_layouts();
   steps_.forget_signals();
 }
 
-void Intake::begin_backfill(Counters& uncounted) {
-  backfilling_ = true;
-  counters_ = &uncounted;
-  before_ = {steps_, sequence_, order_};
-}
-
-void Intake::end_backfill(Counters& counters) {
-  backfilling_ = false;
-  counters_ = &counters;
-  steps_ = std::move(before_.steps), sequence_ = before_.sequence, order_ = before_.order;
-}
-
-void Intake::begin(const Entry& entry) noexcept {
-  const auto from = [&](std::string_view name, std::uint32_t epoch, std::uint64_t sequence) {
-    order_ = {name.empty() ? 0 : hash_text(name) << 32 | epoch, sequence, 0};
+Provenance Intake::of(const Entry& entry, std::optional<std::size_t> origin) noexcept {
+  const auto in_order_of = [&](std::string_view name, std::uint32_t epoch, std::uint64_t sequence) {
+    return Provenance{entry.arrival, origin, {name.empty() ? 0 : hash_text(name) << 32 | epoch, sequence, 0}};
   };
   ++sequence_;
-  if (!entry.producer.empty() && entry.sequence != 0) from(entry.producer, entry.epoch, entry.sequence);
-  else if (!entry.origin_source.empty()) from(entry.origin_source, 0, entry.origin_offset);
-  else from(entry.producer, entry.epoch, sequence_);
+  if (!entry.producer.empty() && entry.sequence != 0) return in_order_of(entry.producer, entry.epoch, entry.sequence);
+  if (!entry.origin_source.empty()) return in_order_of(entry.origin_source, 0, entry.origin_offset);
+  return in_order_of(entry.producer, entry.epoch, sequence_);
 }
 
 Time Intake::placed(Time time, Time arrival, bool point, std::size_t values) {
@@ -81,16 +69,15 @@ std::optional<Slot> Intake::owner_slot(Level owner, const MemberKey& key) {
 
 void Intake::cover(std::string_view source, const MemberKey& key, Time arrival) {
   if (source.empty()) return;
-  const auto slot = topology_.slot(key);  // which places a rank: again, where a restore reads again
-  if (slot && !backfilling_) coverage_.extend(source, key.level, *slot, arrival);
+  if (const auto slot = topology_.slot(key)) coverage_.extend(source, key.level, *slot, arrival);
 }
 
-void Intake::alive(const MemberKey& key, Time arrival) {
+void Intake::alive(const MemberKey& key, const Provenance& from) {
   const auto slot = topology_.slot(key);
-  if (!slot || backfilling_) return;
-  history_->alive(key.level, *slot, arrival);
-  if (cluster_ != nullptr) cluster_->see(key.level, {&*slot, 1}, arrival);
-  carried(key.level, {&*slot, 1});
+  if (!slot) return;
+  history_->alive(key.level, *slot, from.arrival);
+  if (cluster_ != nullptr) cluster_->see(key.level, {&*slot, 1}, from.arrival);
+  carried(key.level, {&*slot, 1}, from);
 }
 
 // What was not used since the room was half full goes first.
@@ -134,11 +121,12 @@ Intake::Membership& Intake::membership_of(const SampleBlock& block) {
   return *membership;
 }
 
-const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Level owner, const SampleBlock& block) {
+const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Level owner, const SampleBlock& block,
+                                                    const Provenance& from) {
   const auto recorded = [&](Membership::Owners& owners) -> const Membership::Owners& {
-    if (owners.origin == origin_ || backfilling_) return owners;
-    owners.origin = origin_;
-    carried(owner, owners.slots);
+    if (owners.origin == from.origin) return owners;
+    owners.origin = from.origin;
+    carried(owner, owners.slots, from);
     return owners;
   };
   for (auto& owners : membership.owners)
@@ -156,7 +144,7 @@ const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Leve
 }
 
 void Intake::mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership,
-                        Time arrival) {
+                        const Provenance& from) {
   // Members of one level at a time: most often all are.
   for (std::size_t m = 0; m < block.members.size();) {
     const std::size_t first = m;
@@ -168,10 +156,10 @@ void Intake::mark_alive(const SampleBlock& block, std::span<const std::string> s
       std::copy_if(slots.begin(), slots.end(), std::back_inserter(slots_), [](Slot slot) { return slot != no_slot; });
       slots = slots_;
     }
-    history_->alive(level, slots, arrival);
-    if (cluster_ != nullptr) cluster_->see(level, slots, arrival);
-    carried(level, slots);
-    for (const std::string& source : sources) coverage_.extend(source, level, slots, arrival);
+    history_->alive(level, slots, from.arrival);
+    if (cluster_ != nullptr) cluster_->see(level, slots, from.arrival);
+    carried(level, slots, from);
+    for (const std::string& source : sources) coverage_.extend(source, level, slots, from.arrival);
   }
 }
 
@@ -195,7 +183,7 @@ void Intake::learn_gpus(const SampleBlock& block, const Layout& layout) {
   }
 }
 
-void Intake::block(const SampleBlock& block, Time arrival) {
+void Intake::block(const SampleBlock& block, Provenance& from) {
   const Layout& layout = layout_of(block);
   if (!layout.gpu_names.empty()) learn_gpus(block, layout);
   Membership& membership = membership_of(block);
@@ -204,47 +192,47 @@ void Intake::block(const SampleBlock& block, Time arrival) {
   if (layout.refused) {
     // Its members are alive, but nobody knows what its source measured: that stays unknown.
     ++counters_->unit_mismatch;
-    if (!backfilling_) mark_alive(block, {}, membership, arrival);
+    mark_alive(block, {}, membership, from);
     return;
   }
-  if (!backfilling_) mark_alive(block, layout.sources, membership, arrival);
+  mark_alive(block, layout.sources, membership, from);
   counters_->unknown_signal += layout.unknown;
   counters_->unwanted += layout.unwanted;
-  if (block.members.size() < 8 && !block.narrow.empty()) members(block, layout, membership, arrival);
+  if (block.members.size() < 8 && !block.narrow.empty()) members(block, layout, membership, from);
   else
-    for (const std::uint32_t s : layout.plain) signal(block, layout, membership, s, arrival);
-  for (const std::uint32_t s : layout.others) signal(block, layout, membership, s, arrival);
-  if (!layout.one_by_one.empty()) one_by_one(block, layout, membership, arrival);
+    for (const std::uint32_t s : layout.plain) signal(block, layout, membership, s, from);
+  for (const std::uint32_t s : layout.others) signal(block, layout, membership, s, from);
+  if (!layout.one_by_one.empty()) one_by_one(block, layout, membership, from);
 }
 
 void Intake::signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s,
-                    Time arrival) {
+                    Provenance& from) {
   const auto& signal = layout.signals[s];
-  const auto& owners = owners_of(membership, signal.owner, block);
+  const auto& owners = owners_of(membership, signal.owner, block, from);
   const bool step = s == layout.step && layout.one_by_one.empty();
   // Without a unit, floats stay floats. With one, the product is a double's: the same value whether or not another in
   // the block makes it wide.
   for (std::size_t t = 0; t < block.times.size(); ++t) {
-    if (block.narrow.empty()) column<double>(block.wide, block, signal, owners, s, t, step, arrival);
-    else if (signal.factor != 1) column<double>(block.narrow, block, signal, owners, s, t, step, arrival);
-    else column<float>(block.narrow, block, signal, owners, s, t, step, arrival);
+    if (block.narrow.empty()) column<double>(block.wide, block, signal, owners, s, t, step, from);
+    else if (signal.factor != 1) column<double>(block.narrow, block, signal, owners, s, t, step, from);
+    else column<float>(block.narrow, block, signal, owners, s, t, step, from);
   }
 }
 
 Intake::Slots Intake::slots_of(const SampleBlock& block, const Layout& layout, Membership& membership,
-                               std::span<const std::uint32_t> signals) {
+                               std::span<const std::uint32_t> signals, const Provenance& from) {
   Slots slots{};
   for (const std::uint32_t s : signals) {
     const Level owner = layout.signals[s].owner;
     if (auto& of = slots[static_cast<std::size_t>(owner)]; of == nullptr)
-      of = owners_of(membership, owner, block).slots.data();
+      of = owners_of(membership, owner, block, from).slots.data();
   }
   return slots;
 }
 
-void Intake::members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival) {
+void Intake::members(const SampleBlock& block, const Layout& layout, Membership& membership, Provenance& from) {
   const std::size_t width = block.signals.size(), count = block.members.size();
-  const Slots slots = slots_of(block, layout, membership, layout.plain);
+  const Slots slots = slots_of(block, layout, membership, layout.plain, from);
   const bool complete = block.present.empty();
   values_.resize(layout.plain.size());
   for (std::size_t t = 0; t < block.times.size(); ++t)
@@ -260,21 +248,22 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
                               measured(static_cast<float>(static_cast<double>(block.narrow[row + s]) * signal.factor))};
       }
       if (taken == 0) continue;
-      counters_->late += history_->samples(std::span{values_}.first(taken),
-                                           placed(block.times[t], arrival, false, taken), arrival, next_order(taken));
+      counters_->late +=
+          history_->samples(std::span{values_}.first(taken), placed(block.times[t], from.arrival, false, taken),
+                            from.arrival, from.take_order(taken));
     }
 }
 
 template <class T, class From>
-void Intake::column(std::span<const From> from, const SampleBlock& block, const Layout::Signal& signal,
-                    const Membership::Owners& owners, std::size_t s, std::size_t t, bool step, Time arrival) {
+void Intake::column(std::span<const From> cells, const SampleBlock& block, const Layout::Signal& signal,
+                    const Membership::Owners& owners, std::size_t s, std::size_t t, bool step, Provenance& from) {
   const std::size_t width = block.signals.size(), members = owners.slots.size(), first = t * members * width + s;
   std::vector<T>* values;
   if constexpr (std::is_same_v<T, float>) values = &narrow_;
   else values = &wide_;
   const auto value = [&](std::size_t i) {
-    if constexpr (std::is_same_v<T, float>) return measured(from[i]);
-    else return measured(static_cast<double>(from[i]) * signal.factor);
+    if constexpr (std::is_same_v<T, float>) return measured(cells[i]);
+    else return measured(static_cast<double>(cells[i]) * signal.factor);
   };
   std::span<const Slot> slots = owners.slots;
   if (block.present.empty() && owners.all) {
@@ -294,14 +283,15 @@ void Intake::column(std::span<const From> from, const SampleBlock& block, const 
   if (slots.empty()) return;
   if (step)
     for (std::size_t i = 0; i < slots.size(); ++i) steps_.report(slots[i], static_cast<double>((*values)[i]));
-  counters_->late += history_->samples(signal.id, slots, placed(block.times[t], arrival, signal.points, slots.size()),
-                                       std::span<const T>{*values}, arrival, next_order(slots.size()));
+  counters_->late +=
+      history_->samples(signal.id, slots, placed(block.times[t], from.arrival, signal.points, slots.size()),
+                        std::span<const T>{*values}, from.arrival, from.take_order(slots.size()));
 }
 
-void Intake::one_by_one(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival) {
-  const Slots slots = slots_of(block, layout, membership, layout.one_by_one);
+void Intake::one_by_one(const SampleBlock& block, const Layout& layout, Membership& membership, Provenance& from) {
+  const Slots slots = slots_of(block, layout, membership, layout.one_by_one, from);
   const auto* steps = layout.step == npos ? nullptr : &layout.signals[layout.step];
-  const Slot* reporters = steps ? owners_of(membership, steps->owner, block).slots.data() : nullptr;
+  const Slot* reporters = steps ? owners_of(membership, steps->owner, block, from).slots.data() : nullptr;
   const std::size_t width = block.signals.size(), members = block.members.size();
   for (std::size_t cell = 0; cell < block.times.size() * members; ++cell) {
     const std::size_t row = cell * width, m = cell % members;
@@ -325,34 +315,34 @@ void Intake::one_by_one(const SampleBlock& block, const Layout& layout, Membersh
         number *= signal.factor;
       }
       value(signal.id, slots[static_cast<std::size_t>(signal.owner)][m], reporter, block.times[cell / members], number,
-            arrival, has_step && layout.step != s ? block.value(row + layout.step) : absent);
+            from, has_step && layout.step != s ? block.value(row + layout.step) : absent);
     }
   }
 }
 
-void Intake::sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival,
+void Intake::sample(SignalId id, const MemberKey& member, Time time, double number, Provenance& from,
                     std::string_view source) {
   ++counters_->samples;
   const SignalDefinition& definition = pack_->signals[id];
-  cover(source.empty() ? std::string_view{definition.source} : source, member, arrival);
-  alive(member, arrival);
+  cover(source.empty() ? std::string_view{definition.source} : source, member, from.arrival);
+  alive(member, from);
   if (!history_->wants(id) && id != step_) return;
   const Slot reporter = member.level == Level::rank ? topology_.slot(member).value_or(reserved_slot) : reserved_slot;
-  value(id, owner_slot(definition.owner, member).value_or(no_slot), reporter, time, number, arrival, absent);
+  value(id, owner_slot(definition.owner, member).value_or(no_slot), reporter, time, number, from, absent);
 }
 
-void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step) {
+void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double number, Provenance& from, double step) {
   if (is_absent(number)) return;
   if (slot == no_slot) {
     ++counters_->member_limit;
     return;
   }
   const SignalDefinition& definition = pack_->signals[id];
-  carried(definition.owner, {&slot, 1});
+  carried(definition.owner, {&slot, 1}, from);
   if (id == step_) steps_.report(slot, number);
   else if (definition.owner == Level::job && definition.points && is_absent(step)) step = steps_.of_value(reporter, id);
-  switch (history_->sample(id, slot, placed(time, arrival, definition.points), number, arrival, next_order(), step,
-                           reporter)) {
+  switch (history_->sample(id, slot, placed(time, from.arrival, definition.points), number, from.arrival,
+                           from.take_order(), step, reporter)) {
     case History::Write::late: ++counters_->late; break;
     case History::Write::unwanted: ++counters_->unwanted; break;
     case History::Write::taken: break;
@@ -361,13 +351,12 @@ void Intake::value(SignalId id, Slot slot, Slot reporter, Time time, double numb
 
 void Intake::save(Writer& out) const {
   steps_.save(out);
-  out(2, sequence_), out(3, order_.number);
+  out(2, sequence_);
 }
 
 void Intake::load(Reader& in) {
   steps_.load(in);
-  in(2, sequence_), in(3, order_.number);
-  order_ = {0, sequence_, order_.number};
+  in(2, sequence_);
 }
 
 }  // namespace tocsin::stream

@@ -22,6 +22,20 @@
 
 namespace tocsin::stream {
 
+// Where a record came from, and its place among others.
+struct Provenance {
+  Time arrival{};                     // as it counts
+  std::optional<std::size_t> origin;  // which of the job's it came from; nullopt: it was written directly
+  RecordOrder order;                  // of its next value
+
+  // The order of that many values.
+  RecordOrder take_order(std::size_t values = 1) noexcept {
+    const RecordOrder first = order;
+    order = order.after(values);
+    return first;
+  }
+};
+
 // Brings samples to where they belong: from the names of a block's signals and members to ids and slots, corrected in
 // time, into the history. What the same names mean is looked up once, until the topology or the pack changes. Owned by
 // its Attempt; writes the attempt's topology, coverage, symbols and history.
@@ -31,43 +45,32 @@ class Intake {
       : topology_(topology), coverage_(coverage), symbols_(symbols), counters_(&counters) {}
 
   void open(const Pack& pack, History& history);
-  // Names and units are those of another pack now: in a backfill, of the one under which the entries were read first.
-  void read_as(const SignalTable& signals);
   // The signal of this name, and the factor of its values.
-  [[nodiscard]] std::optional<SignalId> find(std::string_view name) const;
-  [[nodiscard]] double factor(std::string_view name) const { return names_->factor(name); }
+  [[nodiscard]] std::optional<SignalId> find(std::string_view name) const { return pack_->signals.find(name); }
+  [[nodiscard]] double factor(std::string_view name) const { return pack_->signals.factor(name); }
   // In the cluster, they learn who is seen.
   void into(ClusterMembers& members) noexcept { cluster_ = &members; }
-  // Which of the job's origins the records come from that follow; nullopt: they were written directly.
-  void from(std::optional<std::size_t> origin) noexcept { origin_ = origin; }
-  [[nodiscard]] std::optional<std::size_t> origin() const noexcept { return origin_; }
-  // The record's origin tells of these members.
-  void carried(Level level, std::span<const Slot> slots) {
-    if (origin_ && !backfilling_) coverage_.carried(*origin_, level, slots);
-  }
-  // While a backfill writes rows, nothing is covered and nobody is marked alive. What it remembers goes again.
-  void begin_backfill(Counters& uncounted);
-  void end_backfill(Counters& counters);
+  // Values stand in the order that the entry's producer gave it: by its sequence, or where it was re-keyed without one
+  // by its offset at the source. Else they stand in the order of the log.
+  [[nodiscard]] Provenance of(const Entry& entry, std::optional<std::size_t> origin) noexcept;
+  // What the engine itself makes at this time, between two entries.
+  [[nodiscard]] Provenance between(Time at) noexcept { return {at, std::nullopt, {0, ++sequence_, 0}}; }
 
-  void block(const SampleBlock& block, Time arrival);
+  // The record's origin tells of these members.
+  void carried(Level level, std::span<const Slot> slots, const Provenance& from) {
+    if (from.origin) coverage_.carried(*from.origin, level, slots);
+  }
+  void block(const SampleBlock& block, Provenance& from);
   // One value, of a line of this source; empty: the signal's own.
-  void sample(SignalId id, const MemberKey& member, Time time, double number, Time arrival, std::string_view source);
+  void sample(SignalId id, const MemberKey& member, Time time, double number, Provenance& from,
+              std::string_view source);
   // The member's slot among those that own a signal; nullopt: over a limit, or it has none.
   [[nodiscard]] std::optional<Slot> owner_slot(Level owner, const MemberKey& key);
   void cover(std::string_view source, const MemberKey& key, Time arrival);
-  void alive(const MemberKey& key, Time arrival);
+  void alive(const MemberKey& key, const Provenance& from);
   // min(event time, arrival); what takes its place among points or events, and is older than 10 min, is placed at its
   // arrival.
   [[nodiscard]] Time placed(Time time, Time arrival, bool point, std::size_t values = 1);
-  // Between these, values stand in the order that the entry's producer gave it: by its sequence, or where it was
-  // re-keyed without one by its offset at the source. Else they stand in the order of the log.
-  void begin(const Entry& entry) noexcept;
-  void end() noexcept { order_ = {0, ++sequence_, 0}; }
-  [[nodiscard]] RecordOrder next_order(std::size_t values = 1) noexcept {
-    const RecordOrder order = order_;
-    order_.number += static_cast<std::uint32_t>(values);
-    return order;
-  }
 
   void save(Writer& out) const;
   void load(Reader& in);
@@ -115,37 +118,34 @@ class Intake {
   const Layout& layout_of(const SampleBlock& block);
   Membership& membership_of(const SampleBlock& block);
   Known<Membership>::value_type& remembered(const SampleBlock& block);
-  const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block);
-  [[nodiscard]] std::optional<SignalId> known_as(SignalId then) const;  // here, of one of names_
+  const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block,
+                                      const Provenance& from);
   [[nodiscard]] std::optional<double> factor_of(const SampleBlock::Signal& named,
                                                 const SignalDefinition& definition) const;
   void learn_gpus(const SampleBlock& block, const Layout& layout);
   void mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership,
-                  Time arrival);
+                  const Provenance& from);
   template <class T, class From>
-  void column(std::span<const From> from, const SampleBlock& block, const Layout::Signal& signal,
-              const Membership::Owners& owners, std::size_t s, std::size_t t, bool step, Time arrival);
+  void column(std::span<const From> cells, const SampleBlock& block, const Layout::Signal& signal,
+              const Membership::Owners& owners, std::size_t s, std::size_t t, bool step, Provenance& from);
   // One of the block's signals, all members.
-  void signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s, Time arrival);
+  void signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s, Provenance& from);
   // The plain signals of a block of few members, a member at a time.
-  void members(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival);
-  void one_by_one(const SampleBlock& block, const Layout& layout, Membership& membership, Time arrival);
+  void members(const SampleBlock& block, const Layout& layout, Membership& membership, Provenance& from);
+  void one_by_one(const SampleBlock& block, const Layout& layout, Membership& membership, Provenance& from);
   using Slots = std::array<const Slot*, level_count>;  // by level, of those that own something here
   Slots slots_of(const SampleBlock& block, const Layout& layout, Membership& membership,
-                 std::span<const std::uint32_t> signals);
-  void value(SignalId id, Slot slot, Slot reporter, Time time, double number, Time arrival, double step);
+                 std::span<const std::uint32_t> signals, const Provenance& from);
+  void value(SignalId id, Slot slot, Slot reporter, Time time, double number, Provenance& from, double step);
 
   Topology& topology_;
   SourceCoverage& coverage_;
   Symbols& symbols_;
   Counters* counters_;
   const Pack* pack_ = nullptr;
-  const SignalTable* names_ = nullptr;
   History* history_ = nullptr;
   ClusterMembers* cluster_ = nullptr;  // null: this is a job
   std::optional<SignalId> step_;
-  std::optional<std::size_t> origin_;
-  bool backfilling_ = false;
 
   Known<Layout> layouts_;
   std::array<const Layout*, 256> recent_layouts_{};  // by where the decoder keeps the names
@@ -156,12 +156,6 @@ class Intake {
   Membership passing_;  // of a block whose members come without a string
   ReportedSteps steps_;
   std::uint64_t sequence_ = 0;  // counts messages, in the order of the log
-  RecordOrder order_;           // of the next value
-  struct Before {               // a backfill
-    ReportedSteps steps;
-    std::uint64_t sequence = 0;
-    RecordOrder order;
-  } before_;
 
   std::string key_;  // scratch, as these
   std::vector<Slot> slots_;

@@ -11,20 +11,6 @@ constexpr std::size_t most_layouts = 4'096;
 
 }  // namespace
 
-void Intake::read_as(const SignalTable& signals) {
-  names_ = &signals;
-  forget_layouts();
-}
-
-std::optional<SignalId> Intake::known_as(SignalId then) const {
-  return names_ == &pack_->signals ? then : pack_->signals.find((*names_)[then].name);
-}
-
-std::optional<SignalId> Intake::find(std::string_view name) const {
-  const auto then = names_->find(name);
-  return then ? known_as(*then) : std::nullopt;
-}
-
 void Intake::forget_layouts() {
   layouts_.clear();
   recent_layouts_.fill(nullptr);
@@ -52,23 +38,21 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
     auto& signal = layout.signals.emplace_back();
     if (named.name == "gpu_pci" || named.name == "gpu_uuid" || named.name == "gpu_index")
       layout.gpu_names.push_back(static_cast<std::uint32_t>(layout.signals.size() - 1));
-    const auto then = names_->find(named.name);
-    if (!then) {
+    const auto id = pack_->signals.find(named.name);
+    if (!id) {
       ++layout.unknown;
       continue;
     }
-    const SignalDefinition& definition = (*names_)[*then];
-    const auto id = known_as(*then);
-    const bool step = step_ && id == step_;
+    const SignalDefinition& definition = pack_->signals[*id];
+    const bool step = id == step_;
     if (step) layout.step = layout.signals.size() - 1;
     const auto factor = factor_of(named, definition);
     if (!factor) {
       layout.refused = true;
       continue;
     }
-    signal = {id.value_or(SignalId{}), *factor,           id && (history_->wants(*id) || step),
-              definition.textual(),    definition.points, false,
-              definition.owner};
+    signal = {*id,   *factor,         history_->wants(*id) || step, definition.textual(), definition.points,
+              false, definition.owner};
     signal.plain = signal.wanted && !step && !signal.textual && !signal.points && !definition.wide();
     const auto place = static_cast<std::uint32_t>(layout.signals.size() - 1);
     const bool alone = signal.textual || (signal.points && signal.owner == Level::job);

@@ -9,13 +9,14 @@ namespace tocsin::stream {
 void Attempt::read_earlier() {
   std::vector<double> texts;
   while (const auto text = earlier_->texts.text(static_cast<double>(texts.size())))
-    texts.push_back(symbols_.intern(*text));
-  history_->read_earlier(*earlier_, std::move(texts), before_);
+    texts.push_back(telemetry_.intern(*text));
+  telemetry_.history().read_earlier(*earlier_, std::move(texts), before_);
 }
 
 bool Attempt::add_to_earlier() {
   if (!over() || std::exchange(added_to_earlier_, true)) return false;
-  history_->add_to(*earlier_, start_, end_, coverage_, [this](double symbol) { return symbols_.text(symbol); });
+  telemetry_.history().add_to(*earlier_, start_, end_, telemetry_.coverage(),
+                              [this](double symbol) { return telemetry_.symbols().text(symbol); });
   return true;
 }
 

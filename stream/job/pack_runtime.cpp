@@ -24,10 +24,12 @@ Retention find_retained(const Pack& pack, std::string_view subject) {
 
 }  // namespace
 
-const std::shared_ptr<const Retention>& PackRuntime::retained(std::string_view subject) {
+const std::shared_ptr<const Retention>& PackRuntime::retained(std::string_view subject, bool rows_only) {
   auto& known = subject == cluster_subject ? of_cluster_ : of_job_;
-  if (!known) known = std::make_shared<const Retention>(find_retained(*pack_, subject));
-  return known;
+  if (!known.all) known.all = std::make_shared<const Retention>(find_retained(*pack_, subject));
+  if (!rows_only) return known.all;
+  if (!known.rows) known.rows = std::make_shared<const Retention>(known.all->rows());
+  return known.rows;
 }
 
 }  // namespace tocsin::stream

@@ -22,13 +22,17 @@ class PackRuntime {
 
   [[nodiscard]] const PackPtr& pack() const noexcept { return pack_; }
   [[nodiscard]] ScriptRuntime& scripts() noexcept { return scripts_; }
-  // Of a job, or of the cluster; all jobs have the same, which are found once.
-  [[nodiscard]] const std::shared_ptr<const Retention>& retained(std::string_view subject);
+  // Of a job, or of the cluster, all that its windows need or the rows alone; all jobs have the same, which are found
+  // once.
+  [[nodiscard]] const std::shared_ptr<const Retention>& retained(std::string_view subject, bool rows_only);
 
  private:
   PackPtr pack_;
   ScriptRuntime scripts_;
-  std::shared_ptr<const Retention> of_job_, of_cluster_;
+  struct Retained {
+    std::shared_ptr<const Retention> all, rows;
+  };
+  Retained of_job_, of_cluster_;
 };
 
 // The runtimes and extractions that the attempts of one shard use. Owned by the Shard.

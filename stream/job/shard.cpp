@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "stream/job/backfill.h"
 #include "stream/job/murmur2.h"
 #include "stream/job/shard_state.h"
 #include "stream/values/source_end.h"
@@ -192,7 +193,7 @@ void Shard::State::read(const Entry& raw) {
 
 // Nobody could write about the subject between two arrivals.
 void Shard::State::gap(Item& item, Time from, Time to) {
-  if (item.second.backfilling) return;
+  if (item.second.subject->backfill()) return;
   item.second.subject->gap(from, to);
   item.second.changed = item.second.changed || item.second.subject->reach() > Duration{0};
 }
@@ -205,16 +206,15 @@ void Shard::State::mark() {
   if (log.clock == long_ago) marks.back().log.clock = entry_->appended;
   for (Item& item : subjects)
     if (!options.restarts) item.second.subject->forget_before(entry_->position);
-    else if (!item.second.backfilling) item.second.subject->mark(entry_->position);
+    else if (!item.second.subject->backfill()) item.second.subject->mark(entry_->position);
 }
 
 void Shard::State::judge_on_from(Position position) {
   if (backfilling == 0) return;
   for (Item& item : subjects) {
-    if (!item.second.backfilling || item.second.saved_at > position) continue;
-    item.second.backfilling = false;
+    if (!item.second.subject->backfill() || item.second.saved_at > position) continue;
     --backfilling;
-    if (auto ended = item.second.subject->end_backfill(); !ended) ++counters.rejected_blocks;
+    item.second.subject->end_backfill();
     schedule(item);
   }
 }
@@ -227,8 +227,8 @@ bool Shard::State::apply(TickBudget& budget) {
     }
   } else if (Item* of = subject(entry_->subject)) {
     Judged& judged = of->second;
-    if (judged.backfilling) {
-      judged.subject->backfill(*entry_, log.clock);
+    if (Subject::Backfill* backfill = judged.subject->backfill()) {
+      backfill->read(*entry_, log.clock);
     } else {
       // A job that begins with a re-keyed record never goes by the log's clock.
       const bool by_log = entry_->origin_source.empty() || judged.subject->begun();
@@ -254,7 +254,7 @@ void Shard::State::control(const ControlRecord& record) {
       packs->prepare(record.pack_hash, record.pack_text);
       if (!log.packs.read(record.pack_hash, record.pack_from, entry_->position, log.clock)) break;
       for (Item& item : subjects) {
-        if (item.second.backfilling) continue;
+        if (item.second.subject->backfill()) continue;
         schedule(item);
         if (item.second.subject->rekeyed()) look_after(item, long_ago);
       }
@@ -262,7 +262,7 @@ void Shard::State::control(const ControlRecord& record) {
     case ControlRecord::Kind::seal:
       log.sealed = true;
       for (Item& item : subjects) {
-        if (item.second.backfilling) continue;
+        if (item.second.subject->backfill()) continue;
         item.second.subject->seal();
         item.second.changed = true;
         schedule(item);
@@ -324,8 +324,8 @@ void Shard::State::follow_watermarks(std::string_view moved) {
   }
   for (Item* item : concerned) {
     Judged& judged = item->second;
-    if (judged.backfilling) {
-      judged.subject->backfill_follow(log.clock, log.watermarks);
+    if (Subject::Backfill* backfill = judged.subject->backfill()) {
+      backfill->follow(log.clock, log.watermarks);
       continue;
     }
     judged.subject->follow(log.clock, log.watermarks);
@@ -368,7 +368,7 @@ std::vector<AlertTransition> Shard::firing() const {
 std::vector<SubjectFigures> Shard::figures(std::string_view after, std::size_t most) const {
   std::vector<SubjectFigures> all;
   for (auto at = state_->subjects.upper_bound(after); at != state_->subjects.end() && all.size() < most; ++at)
-    if (!at->second.backfilling)
+    if (!at->second.subject->backfill())
       if (auto shown = at->second.subject->figures(state_->log.clock)) all.push_back(std::move(*shown));
   return all;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "stream/job/backfill.h"
 #include "stream/job/shard.h"
 #include "stream/job/shard_state.h"
 
@@ -37,7 +38,7 @@ bool Shard::State::due_for_saving(const Item& item) const {
 const Shard::State::Mark* Shard::State::place_to_read_from(Position at) const {
   Time clock = never;
   for (const auto& [name, judged] : subjects) {
-    if (judged.changed || judged.backfilling) at = std::min(at, judged.saved_at);
+    if (judged.changed || judged.subject->backfill()) at = std::min(at, judged.saved_at);
     if (judged.saved_clock != never && judged.saved_reach > Duration{0})
       clock = std::min(clock, judged.saved_clock - judged.saved_reach);
   }
@@ -75,7 +76,7 @@ void Shard::State::forget_packs() {
 PackChange::Key Shard::State::oldest_pack() const {
   PackChange::Key oldest = log.packs.in_force(log.clock).key;
   for (const auto& [name, judged] : subjects)
-    oldest = std::min(oldest, judged.backfilling ? judged.subject->backfill_pack() : judged.subject->pack());
+    oldest = std::min(oldest, judged.subject->backfill() ? judged.subject->backfill()->pack() : judged.subject->pack());
   return oldest;
 }
 
@@ -91,7 +92,7 @@ std::set<std::string, std::less<>> Shard::State::packs_to_come() const {
   for (const auto& [name, judged] : subjects) {
     hashes.insert(judged.subject->pack_hash());
     judging.insert(judged.subject->pack());
-    if (judged.backfilling) judging.insert(judged.subject->backfill_pack());
+    if (const auto* backfill = judged.subject->backfill()) judging.insert(backfill->pack());
   }
   std::size_t wanted = 0;
   auto judge = judging.begin();
@@ -250,7 +251,6 @@ Result<Position> Shard::load(const Sections& sections, Position handed_over) {
     judged.saved_pack = judged.subject->pack_hash();
     judged.saved = judged.saved_clock;  // restarts do not put the next section off
     judged.saved_bytes = bytes.size();
-    judged.backfilling = true;
     s.follow_sources(*s.subjects.emplace(name, std::move(judged)).first);
   }
   const State::Mark from = *s.place_to_read_from(first);

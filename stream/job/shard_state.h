@@ -50,7 +50,6 @@ struct Shard::State final : private PacksInUse {
     std::string saved_pack;                       // the pack that judged then
     std::size_t saved_bytes = 0;                  // its length; the next one will have about as many
     bool changed = true;                          // since then
-    bool backfilling = false;                     // up to saved_at
     bool pack_changed = false;                    // since then: it is due
     std::vector<Followers::value_type*> follows;  // the sources of its records
     Time look = never;                            // as it stands in `looks_` below

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stream/job/backfill.h"
+
 namespace tocsin::stream {
 namespace {
 
@@ -9,12 +11,6 @@ constexpr std::size_t most_attempts_at_once = 16;
 // Of a restore: what may wait for its lateness, and a counter's predecessor.
 constexpr Duration most_lateness = std::chrono::minutes{1}, counter_memory = std::chrono::seconds{120};
 constexpr Duration judged_on = std::chrono::hours{1};  // beyond E, to judge an attempt to its end
-
-const EventRecord* event_named(const Entry& entry, std::string_view name) {
-  for (const EventRecord& event : entry.events)
-    if (event.name == name) return &event;
-  return nullptr;
-}
 
 std::string end_reason(const EventRecord& event) {
   for (const auto& field : event.fields)
@@ -39,6 +35,14 @@ Subject::Subject(std::string name, const JobContext& job)
       job_(job) {
   job_.context.digest = digest_.get();
   job_.earlier = earlier_.get(), job_.rules = rules_.get();
+}
+
+Subject::~Subject() = default;
+
+const EventRecord* Subject::event_named(const Entry& entry, std::string_view name) {
+  for (const EventRecord& event : entry.events)
+    if (event.name == name) return &event;
+  return nullptr;
 }
 
 Attempt* Subject::find(std::string_view attempt) const {
@@ -312,58 +316,12 @@ void Subject::forget_before(Position oldest) {
 }
 
 void Subject::begin_backfill(Position from, Time log_clock) {
-  const auto marked = std::find_if(marks_.begin(), marks_.end(), [&](const auto& mark) { return mark.first == from; });
-  if (marked != marks_.end()) backfill_.origins = marked->second;
-  // Nothing has changed since the section: at the place they stood as in it. Else the subject began behind the place.
-  else if (!starts_.empty() && starts_.front().at < from) backfill_.origins = origins_;
-  else backfill_.origins = {};
-  backfill_.clock = backfill_.origins.empty() ? log_clock : backfill_.origins.clock();
-  const PackChange& pack = job_.timeline->in_force(backfill_.clock);
-  backfill_.pack = pack.key;
-  for (const auto& attempt : attempts_) attempt->begin_backfill(from, pack);
+  backfill_ = std::make_unique<Backfill>(*this, from, log_clock);
 }
 
-void Subject::backfill_follow(Time log_clock, const Watermarks& watermarks) {
-  if (backfill_.origins.empty()) return;  // its first record is not read yet: it goes by no clock
-  backfill_.origins.follow(log_clock, watermarks);
-}
-
-void Subject::backfill(const Entry& entry, Time log_clock) {
-  if (refused_.holds(entry.position)) {  // a stray's source is one of the job's all the same
-    if (!entry.origin_source.empty()) backfill_.origins.index(entry.origin_source, entry.arrival);
-    return;
-  }
-  const bool rekeyed = !entry.origin_source.empty(), begins = !starts_.empty() && starts_.front().at == entry.position;
-  if (rekeyed && begins) {  // it never went by the log's clock
-    backfill_.origins.index(entry.origin_source, entry.arrival);
-    backfill_.clock = backfill_.origins.clock();
-    const PackChange& pack = job_.timeline->in_force(backfill_.clock);
-    backfill_.pack = pack.key;
-    for (const auto& attempt : attempts_) attempt->backfill_from(pack);
-  } else {
-    backfill_.clock = std::max(backfill_.clock, backfill_.origins.empty() ? log_clock : backfill_.origins.clock());
-  }
-  while (const PackChange* change = job_.timeline->after(backfill_.pack)) {
-    if (change->key.from > backfill_.clock) break;
-    backfill_.pack = change->key;
-    for (const auto& attempt : attempts_) attempt->backfill_change(*change);
-  }
-  if (rekeyed) backfill_.origins.index(entry.origin_source, entry.arrival);
-  // Without a name, it belongs to the attempt that was current when it was read: the last to have started by then.
-  std::string_view name = cluster() ? std::string_view{} : entry.attempt;
-  if (name.empty())
-    for (const Start& start : starts_)
-      if (start.at <= entry.position) name = start.attempt;
-  Attempt* attempt = find(name);
-  if (!attempt || attempt->start_position() > entry.position) return;
-  attempt->backfill(entry, backfill_.clock);
-  if (attempt->ended() && event_named(entry, "end")) attempt->backfill_end_reason();
-}
-
-Result<void> Subject::end_backfill() {
-  for (const auto& attempt : attempts_)
-    if (auto ended = attempt->end_backfill(clock_); !ended) return ended;
-  return {};
+void Subject::end_backfill() {
+  backfill_->end();
+  backfill_.reset();
 }
 
 }  // namespace tocsin::stream

@@ -23,11 +23,13 @@ namespace tocsin::stream {
 // re-keyed records the least watermark of their sources. Owned by its Shard.
 class Subject {
  public:
+  class Backfill;
   static constexpr Duration unseen = std::chrono::hours{24};  // an attempt without a record for so long has ended
   static constexpr Duration tombstone =
       std::chrono::hours{24};  // strays of an attempt that is over are swallowed and counted
 
   Subject(std::string name, const JobContext& job);
+  ~Subject();
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   // An entry about it, to be applied after advance() to the clock at which it is read.
@@ -49,7 +51,6 @@ class Subject {
   [[nodiscard]] bool forgotten() const noexcept;
   [[nodiscard]] const PackChange::Key& pack() const noexcept { return change_.key; }
   [[nodiscard]] const std::string& pack_hash() const noexcept { return change_.hash; }
-  [[nodiscard]] const PackChange::Key& backfill_pack() const noexcept { return backfill_.pack; }
 
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_->value(); }
   [[nodiscard]] std::uint64_t rows_digest() const;
@@ -65,11 +66,10 @@ class Subject {
   void forget_before(Position oldest);
   void save(Writer& out) const;
   Result<void> load(Reader& in);
-  // Entries from a marked place up to the section's position write rows again, and change nothing else.
+  // A restore reads entries from a marked place up to the section's position again, for their rows.
   void begin_backfill(Position from, Time log_clock);
-  void backfill_follow(Time log_clock, const Watermarks& watermarks);
-  void backfill(const Entry& entry, Time log_clock);
-  Result<void> end_backfill();
+  [[nodiscard]] Backfill* backfill() const noexcept { return backfill_.get(); }  // null: none is under way
+  void end_backfill();
 
  private:
   struct Start {
@@ -77,6 +77,7 @@ class Subject {
     std::string attempt;
     static void fields(auto& self, auto& archive) { archive(1, self.at), archive(2, self.attempt); }
   };
+  [[nodiscard]] static const EventRecord* event_named(const Entry& entry, std::string_view name);
   Attempt* attempt_of(const Entry& entry, Time log_clock);
   Attempt& begin(std::string name, const Entry& entry, Time log_clock);
   [[nodiscard]] Attempt* find(std::string_view attempt) const;
@@ -106,11 +107,7 @@ class Subject {
   std::vector<Start> starts_;  // as far back as a restore reads: whose entries without an attempt were
   Origins origins_;
   std::vector<std::pair<Position, Origins>> marks_;  // of a re-keyed subject
-  struct Backfill {
-    Origins origins;  // as they stood at the entry that is read
-    PackChange::Key pack;
-    Time clock = long_ago;  // its own, before that entry
-  } backfill_;
+  std::unique_ptr<Backfill> backfill_;
   Duration ahead_{};  // the furthest that a source's arrival lay ahead of the log's clock
   std::uint32_t started_ = 0;
   bool sealed_ = false;

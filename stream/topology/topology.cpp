@@ -126,12 +126,6 @@ void Topology::go_back_to(Position position) {
   changed();
 }
 
-void Topology::restore(Topology then) {
-  then.version_ = std::max(then.version_, version_);
-  *this = std::move(then);
-  changed();
-}
-
 void Topology::forget_placements_before(Position position) {
   const auto kept =
       std::find_if(moves_.begin(), moves_.end(), [position](const Move& move) { return move.at >= position; });

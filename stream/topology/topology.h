@@ -74,8 +74,6 @@ class Topology {
   void reading(Position entry) noexcept { reading_ = entry; }
   // Restores the placement of each rank before the entry at `position` was read. All names keep their slots.
   void go_back_to(Position position);
-  // Takes the content of `then`; views of an earlier version become invalid.
-  void restore(Topology then);
   void forget_placements_before(Position position);
   void refuse_ranks() noexcept { ranks_refused_ = true; }  // of the cluster, which has none
   // The member is gone; one that comes under its name is another. Of a node, all its GPUs as well.

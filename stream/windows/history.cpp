@@ -34,7 +34,8 @@ SignalHistory* History::State::open(SignalId signal) {
   const auto id = static_cast<std::uint32_t>(signal);
   if (!retention->wants(id)) return nullptr;
   if (signals[id]) return signals[id].get();
-  signals[id] = std::make_unique<SignalHistory>(table.all()[id], retention->asked[id], symbol, scratch);
+  signals[id] =
+      std::make_unique<SignalHistory>(table.all()[id], retention->asked[id], symbol, scratch, retention->rows_only);
   if (id != gap) plain[id] = signals[id]->plain();  // of step_gap most samples are made here
   if (end != never) signals[id]->end(end);
   kept.insert(std::upper_bound(kept.begin(), kept.end(), id), id);
@@ -70,19 +71,12 @@ Time History::next_due() const noexcept { return state_->due; }
 
 void History::settle(Time clock, const std::function<void(const Applied&)>& applied) {
   State& s = *state_;
-  if (s.backfilling) {
-    s.backfilled_to = std::max(s.backfilled_to, clock);
-    if (clock < s.due) return;
-    for (const std::uint32_t id : s.kept) s.signals[id]->settle(clock, true, [](Slot, Time) {});
-    s.find_due();
-    return;
-  }
   pass(clock);
   if (s.clock < s.due) return;
   for (const std::uint32_t id : s.kept) {
     SignalHistory& signal = *s.signals[id];
     if (signal.next_due() > s.clock) continue;
-    signal.settle(s.clock, false, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
+    signal.settle(s.clock, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
     signal.advance(s.clock, s.attempt_start, s.end);
     s.let_go += signal.take_let_go();
   }
@@ -151,23 +145,19 @@ bool same_definition(const SignalDefinition& a, const SignalDefinition& b) {
 }
 }  // namespace
 
-void History::adopt(History& old, const PackOrder& by) {
+void History::adopt(History& old) {
   State &s = *state_, &before = *old.state_;
   s.clock = before.clock;
   s.attempt_start = before.attempt_start;
-  s.backfilling = before.backfilling;
   std::vector<std::optional<std::uint32_t>> renamed(before.signals.size());
   for (std::uint32_t id = 0; id < s.table.size(); ++id) {
     if (!s.retention->wants(id)) continue;
     const SignalDefinition& definition = s.table.all()[id];
     const auto known = before.table.find(definition.name);
-    if (known && old.wants(*known) && same_definition(definition, before.table[*known])) {
-      SignalHistory* same = before.find(*known);
-      if (same == nullptr) continue;
-      s.open(static_cast<SignalId>(id))->adopt(*same, s.clock, by);
+    if (!known || !old.wants(*known) || !same_definition(definition, before.table[*known])) continue;
+    if (SignalHistory* same = before.find(*known)) {
+      s.open(static_cast<SignalId>(id))->adopt(*same, s.clock);
       renamed[index(*known)] = id;
-    } else {
-      s.open(static_cast<SignalId>(id))->taken_since = by;
     }
   }
   for (const EarlyArrival& a : before.early)
@@ -176,12 +166,11 @@ void History::adopt(History& old, const PackOrder& by) {
   s.find_due();
 }
 
-void History::backfill_rows_only(bool on) noexcept {
-  state_->backfilling = on;
-  state_->backfilled_to = long_ago;
+void History::take_rows(History& other) {
+  for (const std::uint32_t id : other.state_->kept)
+    if (SignalHistory* signal = state_->find(static_cast<SignalId>(id))) signal->take_rows(*other.state_->signals[id]);
+  state_->find_due();
 }
-
-void History::backfill_under(const PackOrder& pack) noexcept { state_->backfilled_under = pack; }
 
 void History::save(Writer& out) const {
   const State& s = *state_;

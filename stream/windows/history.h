@@ -45,13 +45,6 @@ struct Moment {
   Time attempt_end = never;  // E: ages stop there
 };
 
-// A pack's place among those of a log. Records are read under one after the other.
-struct PackOrder {
-  Time from = long_ago;
-  std::uint64_t at = 0;  // of its record in the log
-  auto operator<=>(const PackOrder&) const = default;
-};
-
 // What one attempt retains of the signals in its pack's windows, only as long as needed: open rows, closed rows, panes,
 // points, events, accumulators since the start, and order statistics that are maintained incrementally. Reductions read
 // it as of a tick: what closed or was applied after T is invisible to them. Owned by its Attempt. Reports what is
@@ -138,12 +131,9 @@ class History {
   [[nodiscard]] const PointsView* latest_points(SignalId signal) const noexcept;
 
   // Adopts everything from the history of another pack, for each signal that both retain with the same definition.
-  // `by`: the pack of this one.
-  void adopt(History& old, const PackOrder& by);
-  // A backfill writes rows only: points, events, ages and accumulators come from a snapshot.
-  void backfill_rows_only(bool on) noexcept;
-  // Its records were read under this pack first: what a later one began to retain takes none of them.
-  void backfill_under(const PackOrder& pack) noexcept;
+  void adopt(History& old);
+  // Takes the rows of another history of the same pack, which retains them alone.
+  void take_rows(History& other);
   void save(Writer& out) const;  // everything but rows
   Result<void> load(Reader& in);
   // How far back rows reach: a restore has to read that much again.

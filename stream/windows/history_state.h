@@ -40,9 +40,6 @@ struct History::State {
   Time end = never;  // E, once known
   std::optional<Time> attempt_start;
   std::uint64_t let_go = 0;
-  bool backfilling = false;
-  Time backfilled_to = long_ago;  // the clock of the backfill
-  PackOrder backfilled_under;
   std::vector<EarlyArrival> early;
   Time earliest = never;  // the first of them
   ReductionScratch scratch;
@@ -66,12 +63,10 @@ struct History::State {
   SignalHistory* open(SignalId id);
 
   // The clock for a record: it may have moved on to the record while nothing was due.
-  [[nodiscard]] Time now(Time arrival) const noexcept { return std::max(backfilling ? backfilled_to : clock, arrival); }
+  [[nodiscard]] Time now(Time arrival) const noexcept { return std::max(clock, arrival); }
 
   // A tick may see what arrived then.
-  [[nodiscard]] bool reached(Time arrival) const noexcept {
-    return !backfilling && (arrival <= clock || clock == long_ago);
-  }
+  [[nodiscard]] bool reached(Time arrival) const noexcept { return arrival <= clock || clock == long_ago; }
 
   // ---- arrivals
   void arrive(std::uint32_t id, Slot slot, Time arrival, double value) {
@@ -117,9 +112,9 @@ struct History::State {
   }
   Write write(std::uint32_t id, Points::Entry entry, Time time, Time arrival) {
     SignalHistory& signal = *open(static_cast<SignalId>(id));
-    const bool in_time = signal.write(entry, time, now(arrival), members(signal, entry.slot), backfilling);
+    const bool in_time = signal.write(entry, time, now(arrival), members(signal, entry.slot));
     due = std::min(due, signal.next_due());
-    if (!backfilling) arrive(id, entry.slot, arrival, entry.value);
+    arrive(id, entry.slot, arrival, entry.value);
     return in_time ? Write::taken : Write::late;
   }
   template <class V>
@@ -128,9 +123,8 @@ struct History::State {
     if (slots.empty()) return 0;
     SignalHistory& signal = *open(static_cast<SignalId>(id));
     const std::size_t many = members(signal, *std::max_element(slots.begin(), slots.end()));
-    const std::size_t late = signal.write(slots, time, values, {now(arrival), order, many, backfilling});
+    const std::size_t late = signal.write(slots, time, values, {now(arrival), order, many});
     due = std::min(due, signal.next_due());
-    if (backfilling) return late;
     if (reached(arrival)) signal.arrivals.note(slots, arrival, values, many);
     else
       for (std::size_t i = 0; i < slots.size(); ++i) arrive(id, slots[i], arrival, static_cast<double>(values[i]));

@@ -13,10 +13,8 @@ History::Write History::sample(SignalId id, Slot slot, Time time, double value, 
   const Value one{id, slot, static_cast<float>(value)};
   if (state_->reached(arrival) && state_->write_recent({&one, 1}, time, arrival) == 1) return Write::taken;
   if (signal->definition().kind == SignalKind::event || state_->made_here(number, slot)) return Write::unwanted;
-  if (state_->backfilling && state_->backfilled_under < signal->taken_since) return Write::taken;
   if (!signal->counts_points() || signal->definition().owner != Level::job) step = absent;
-  if (number == state_->step && !state_->backfilling)
-    state_->note_steps<double>({&slot, 1}, {&value, 1}, arrival, order);
+  if (number == state_->step) state_->note_steps<double>({&slot, 1}, {&value, 1}, arrival, order);
   return state_->write(number, {time, slot, reporter, order.producer, order.sequence, order.number, false, value, step},
                        time, arrival);
 }
@@ -48,10 +46,9 @@ std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Ti
                                     Time arrival, const RecordOrder& order) {
   const SignalHistory* signal = open(id);
   if (signal == nullptr || signal->definition().kind == SignalKind::event) return 0;
-  if (backfilling && backfilled_under < signal->taken_since) return 0;
   const auto number = static_cast<std::uint32_t>(id);
   time = std::min(time, arrival);
-  if (number == step && !backfilling) note_steps(slots, values, arrival, order);
+  if (number == step) note_steps(slots, values, arrival, order);
   if (number != gap) return write(number, slots, time, values, arrival, order);
   std::size_t late = 0;  // if the engine makes the signal, a producer's samples are ignored
   for (std::size_t i = 0; i < slots.size(); ++i)
@@ -65,7 +62,6 @@ History::Write History::event(SignalId id, Slot slot, Time time, std::span<const
   State& s = *state_;
   SignalHistory* signal = s.open(id);
   if (signal == nullptr || signal->definition().kind != SignalKind::event) return Write::unwanted;
-  if (s.backfilling) return Write::taken;
   s.fields.clear();
   for (const EventField& field : fields) s.fields.emplace_back(field.name, canonical(field.value));
   const bool in_time = signal->write_event(slot, std::min(time, arrival), s.fields, arrival, order, s.now(arrival));
@@ -76,7 +72,7 @@ History::Write History::event(SignalId id, Slot slot, Time time, std::span<const
 
 void History::alive(Level level, std::span<const Slot> slots, Time arrival) {
   State& s = *state_;
-  if (s.backfilling || slots.empty()) return;
+  if (slots.empty()) return;
   for (const std::uint32_t id : s.retention->liveness) {
     if (s.table.all()[id].owner != level) continue;
     s.open(static_cast<SignalId>(id));

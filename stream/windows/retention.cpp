@@ -46,4 +46,16 @@ Retention::Retention(const Graph& graph, std::span<const NodeId> reductions, std
     if (wanted[id] && table->all()[id].kind == SignalKind::liveness) liveness.push_back(id);
 }
 
+Retention Retention::rows() const {
+  Retention rows = *this;
+  rows.rows_only = true;
+  rows.liveness.clear();
+  for (std::uint32_t id = 0; id < wanted.size(); ++id)
+    rows.wanted[id] =
+        std::ranges::any_of(asked[id], [&](const Asked& one) { return of_rows(one.window, table->all()[id]); });
+  if (gap && rows.wanted[*gap]) rows.wanted[*step] = true;
+  else rows.step = rows.gap = std::nullopt;
+  return rows;
+}
+
 }  // namespace tocsin::stream

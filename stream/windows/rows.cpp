@@ -133,19 +133,17 @@ void Rows<T>::to_rates(Open& row) {
 }
 
 template <class T>
-void Rows<T>::close_front(bool digest) {
+void Rows<T>::close_front() {
   const RowNumber removed = removed_next();
   if (recent_.begin == open_.front().begin) recent_ = {};
   Open row = std::move(open_.front());
   open_.erase(open_.begin());
   find_due();
   if (counter_) to_rates(row);
-  if (digest) {
-    std::size_t used = row.values.size();
-    while (used > 0 && is_absent(row.values[used - 1])) --used;
-    const std::uint64_t head[2] = {marks_.digest, static_cast<std::uint64_t>(row.number)};
-    marks_.digest = XXH3_64bits_withSeed(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
-  }
+  std::size_t used = row.values.size();
+  while (used > 0 && is_absent(row.values[used - 1])) --used;
+  const std::uint64_t head[2] = {marks_.digest, static_cast<std::uint64_t>(row.number)};
+  marks_.digest = XXH3_64bits_withSeed(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
   if (row.number > marks_.floor) {
     drop_through(removed);
     closed_.push_back(Closed{row.number, std::move(row.values)});
@@ -163,21 +161,27 @@ void Rows<T>::drop_through(RowNumber number) {
 }
 
 template <class T>
-bool Rows<T>::close_next(Time clock, bool digest) {
+bool Rows<T>::close_next(Time clock) {
   if (open_.empty() || due_ > clock) return false;
-  close_front(digest);
+  close_front();
   return true;
+}
+
+template <class T>
+void Rows<T>::take(Rows& other) {
+  dropped_through_ = other.dropped_through_;
+  open_ = std::move(other.open_);
+  recent_ = std::exchange(other.recent_, {});
+  find_due();
+  closed_ = std::move(other.closed_);
+  before_ = std::move(other.before_);
+  drop_through(marks_.floor);
 }
 
 template <class T>
 void Rows<T>::adopt(Rows& old, Time clock) {
   marks_ = old.marks_;
-  dropped_through_ = old.dropped_through_;
-  open_ = std::move(old.open_);
-  recent_ = std::exchange(old.recent_, {});
-  find_due();
-  closed_ = std::move(old.closed_);
-  before_ = std::move(old.before_);
+  take(old);
   if (clock == long_ago) return;
   RowNumber dropped = grid_.through(clock - old.keep_);
   if (old.held_ != std::numeric_limits<RowNumber>::max())

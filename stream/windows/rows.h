@@ -66,9 +66,8 @@ class Rows {
     return open_.empty() ? std::numeric_limits<RowNumber>::min()
                          : std::min(open_.front().number, held_) - (keep_ / grid_.length + 1);
   }
-  // Closes the oldest row if it is due; it is then the newest of closed(). False: none is due. `digest`: it counts in
-  // the digest.
-  bool close_next(Time clock, bool digest);
+  // Closes the oldest row if it is due; it is then the newest of closed(). False: none is due.
+  bool close_next(Time clock);
   // Keeps rows behind `time` from now on, however new the newest is.
   void hold(Time time) noexcept { held_ = grid_.number(time); }
 
@@ -85,8 +84,10 @@ class Rows {
   };
   [[nodiscard]] const Marks& marks() const noexcept { return marks_; }
   void set_marks(const Marks& marks) noexcept { marks_ = marks; }
-  // Adopts the rows of another pack's history. Rows further back than both packs keep for certain are dropped, so that
-  // a restore, which reads no further back, has the same rows.
+  // Takes the rows of another history of the same signal.
+  void take(Rows& other);
+  // The same of another pack's history, with what a snapshot holds of them. Rows further back than both packs keep for
+  // certain are dropped, so that a restore, which reads no further back, has the same rows.
   void adopt(Rows& old, Time clock);
 
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
@@ -131,7 +132,7 @@ class Rows {
   static void widen(Open& row, std::size_t members);
   void to_rates(Open& row);
   void find_due() noexcept { due_ = open_.empty() ? never : open_.front().closes; }
-  void close_front(bool digest);
+  void close_front();
   void drop_through(RowNumber number);
 
   Recent recent_;

@@ -11,9 +11,7 @@ enum : Tag {
   arrivals_tag = 1,
   step_values_tag,
   step_changes_tag,
-  taken_since_tag,
-  unused_tag,  // was a count of repeated steps
-  digest_tag,
+  digest_tag = 6,
   floor_tag,
   panes_tag,
   baselines_tag,
@@ -22,7 +20,6 @@ enum : Tag {
   point_windows_tag,
   point_attempts_tag,
   events_tag,
-  taken_since_at_tag,
 };
 
 // Views are in the order of the pack's windows, and the pack is the same.
@@ -82,18 +79,21 @@ void adopt_rows(RowSide<T>& side, RowSide<T>& old, Time clock) {
 
 }  // namespace
 
-void SignalHistory::adopt(SignalHistory& old, Time clock, const PackOrder& by) {
+void SignalHistory::take_rows(SignalHistory& other) {
+  if (auto* side = std::get_if<RowSide<float>>(&rows_)) side->rows.take(std::get<RowSide<float>>(other.rows_).rows);
+  if (auto* side = std::get_if<RowSide<double>>(&rows_)) side->rows.take(std::get<RowSide<double>>(other.rows_).rows);
+}
+
+void SignalHistory::adopt(SignalHistory& old, Time clock) {
   arrivals = std::move(old.arrivals);
   step_values = std::move(old.step_values);
   step_changes = std::move(old.step_changes);
-  taken_since = old.taken_since;
   auto* narrow = std::get_if<RowSide<float>>(&rows_);
   auto* wide = std::get_if<RowSide<double>>(&rows_);
   auto* old_narrow = std::get_if<RowSide<float>>(&old.rows_);
   auto* old_wide = std::get_if<RowSide<double>>(&old.rows_);
   if (narrow && old_narrow) adopt_rows(*narrow, *old_narrow, clock);
-  else if (wide && old_wide) adopt_rows(*wide, *old_wide, clock);
-  else if (narrow || wide) taken_since = by;
+  if (wide && old_wide) adopt_rows(*wide, *old_wide, clock);
   if (points_ && old.points_) {
     points_->adopt(*old.points_);
     for (auto& view : points_->windows) {
@@ -110,8 +110,6 @@ void SignalHistory::adopt(SignalHistory& old, Time clock, const PackOrder& by) {
 
 void SignalHistory::save(Writer& out) const {
   out(arrivals_tag, arrivals), out(step_values_tag, step_values), out(step_changes_tag, step_changes);
-  out(taken_since_tag, taken_since.from);
-  if (taken_since.at != 0) out(taken_since_at_tag, taken_since.at);
   if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) save_rows(out, *narrow);
   if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) save_rows(out, *wide);
   if (points_)
@@ -122,7 +120,6 @@ void SignalHistory::save(Writer& out) const {
 void SignalHistory::load(Reader& in) {
   in(arrivals_tag, arrivals), in(step_values_tag, step_values), in(step_changes_tag, step_changes);
   step_changes.resize(step_values.size(), long_ago);
-  in(taken_since_tag, taken_since.from), in(taken_since_at_tag, taken_since.at);
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) load_rows(in, *narrow);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_)) load_rows(in, *wide);
   if (points_) {

@@ -48,7 +48,7 @@ template struct RowSide<float>;
 template struct RowSide<double>;
 
 template <class T>
-RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
+RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows, bool rows_only) const {
   const RowGrid grid{definition_->row};
   const Duration slack = 2 * definition_->row;
   RowSide<T> side{Rows<T>{grid, definition_->lateness, reach_ + definition_->lateness + slack,
@@ -57,6 +57,7 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
                   {},
                   {},
                   {}};
+  if (rows_only) return side;
   const bool baseline = std::any_of(windows.begin(), windows.end(), [](const Asked& a) { return a.window.baseline(); });
   if (baseline) {
     bool nonfinite = false;
@@ -81,7 +82,7 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows) const {
 }
 
 SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vector<Asked>& windows,
-                             const SymbolOf& symbol, ReductionScratch& scratch)
+                             const SymbolOf& symbol, ReductionScratch& scratch, bool rows_only)
     : arrivals(definition.kind == SignalKind::step), definition_(&definition), scratch_(&scratch) {
   if (definition.kind == SignalKind::liveness) return;
   bool rows = false, attempt = false, points = definition.points;
@@ -90,24 +91,22 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vect
     if (w.span == Span::time) longest_ = std::max(longest_, w.over + w.lag + w.settle);
     if (w.span == Span::points) points = true;
     if (w.span == Span::attempt) attempt = true;
-    const bool of_rows = w.span == Span::time || (w.accumulated() && !definition.points);
-    rows = rows || of_rows;
-    if (of_rows && reads_rows(asked)) reach_ = std::max(reach_, reach_of(w, w.span == Span::time && !w.baseline()));
-    if (of_rows && !reads_rows(asked)) reach_ = std::max(reach_, w.settle);
+    if (!of_rows(w, definition)) continue;
+    rows = true;
+    reach_ = std::max(reach_, reads_rows(asked) ? reach_of(w, w.span == Span::time && !w.baseline()) : w.settle);
   }
   if (definition.kind == SignalKind::event) {
     events_.emplace(definition.lateness,
                     longest_ == Duration{0} ? Duration{0} : longest_ + definition.lateness + std::chrono::seconds{1},
                     attempt, symbol);
     for (const Asked& asked : windows) events_->add_view(asked.window);
-    reach_ = Duration{0};
     return;
   }
   if (rows) {
-    if (definition.wide()) rows_.emplace<RowSide<double>>(make_rows<double>(windows));
-    else rows_.emplace<RowSide<float>>(make_rows<float>(windows));
+    if (definition.wide()) rows_.emplace<RowSide<double>>(make_rows<double>(windows, rows_only));
+    else rows_.emplace<RowSide<float>>(make_rows<float>(windows, rows_only));
   }
-  if (points) {
+  if (points && !rows_only) {
     points_.emplace(definition.lateness);
     for (const Asked& asked : windows) {
       if (asked.window.span == Span::points) points_->windows.emplace_back(asked.window, asked.demand, asked.declared);
@@ -117,14 +116,13 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vect
   }
 }
 
-bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, std::size_t members, bool backfilling) {
+bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, std::size_t members) {
   bool in_time = true;
   if (auto* narrow = std::get_if<RowSide<float>>(&rows_))
     in_time = narrow->rows.write(entry.slot, time, clock, static_cast<float>(entry.value), members);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_))
     in_time = wide->rows.write(entry.slot, time, clock, entry.value, members);
-  if (backfilling || !points_) return in_time;
-  return points_->add(entry, clock) && in_time;
+  return (!points_ || points_->add(entry, clock)) && in_time;
 }
 
 template <class V>
@@ -134,7 +132,7 @@ std::size_t SignalHistory::write(std::span<const Slot> slots, Time time, std::sp
     late = narrow->rows.write(slots, time, how.clock, values, how.members);
   if (auto* wide = std::get_if<RowSide<double>>(&rows_))
     late = wide->rows.write(slots, time, how.clock, values, how.members);
-  if (how.backfilling || !points_) return late;
+  if (!points_) return late;
   return std::max(late, points_->add(slots, time, values, how.order, how.clock));
 }
 template std::size_t SignalHistory::write(std::span<const Slot>, Time, std::span<const float>, const How&);
@@ -167,17 +165,16 @@ void feed_panes(RowSide<T>& side, std::size_t fresh) {
 
 }  // namespace
 
-bool SignalHistory::close_rows(Time clock, bool backfilling) {
+bool SignalHistory::close_rows(Time clock) {
   const auto close = [&](auto& side) {
     bool any = false;
     // One at a time, because closing a row can remove the oldest. No tick to come is as old as these, so windows of the
     // attempt that no evaluation has moved on take them now.
     while (side.rows.next_due() <= clock) {
-      if (!backfilling)
-        for (AttemptView& view : side.attempts) side.accumulate(view, side.rows.removed_next());
-      side.rows.close_next(clock, !backfilling);
+      for (AttemptView& view : side.attempts) side.accumulate(view, side.rows.removed_next());
+      side.rows.close_next(clock);
       any = true;
-      if (!backfilling) feed_panes(side, 1);
+      feed_panes(side, 1);
     }
     return any;
   };

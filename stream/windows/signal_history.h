@@ -36,17 +36,16 @@ struct RowSide {
 class SignalHistory {
  public:
   SignalHistory(const SignalDefinition& definition, const std::vector<Asked>& windows, const SymbolOf& symbol,
-                ReductionScratch& scratch);
+                ReductionScratch& scratch, bool rows_only);
 
   [[nodiscard]] const SignalDefinition& definition() const noexcept { return *definition_; }
 
-  // Writing. `clock` is no earlier than the record's arrival. `backfilling`: rows only.
-  bool write(const Points::Entry& entry, Time time, Time clock, std::size_t members, bool backfilling);
+  // Writing. `clock` is no earlier than the record's arrival.
+  bool write(const Points::Entry& entry, Time time, Time clock, std::size_t members);
   struct How {
     Time clock;
     const RecordOrder& order;
     std::size_t members;
-    bool backfilling;
   };
   template <class V>  // float or double
   std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values,
@@ -67,9 +66,8 @@ class SignalHistory {
   [[nodiscard]] bool counts_points() const noexcept { return points_.has_value(); }
   [[nodiscard]] Time next_due() const noexcept;
   template <class OnApplied>
-  bool settle(Time clock, bool backfilling, OnApplied&& on_applied) {
-    bool changed = close_rows(clock, backfilling);
-    if (backfilling) return changed;
+  bool settle(Time clock, OnApplied&& on_applied) {
+    bool changed = close_rows(clock);
     if (points_) points_->apply(clock, [&](const Point& p) { on_applied(p.slot, p.at), changed = true; });
     if (events_) events_->apply(clock, [&](const Happening& e) { on_applied(e.slot, e.at), changed = true; });
     return changed;
@@ -102,8 +100,8 @@ class SignalHistory {
   [[nodiscard]] const Accumulators* since_start() const noexcept;
   [[nodiscard]] const PointsView* latest_points() const noexcept;
 
-  PackOrder taken_since;  // records that were read under an earlier pack are not in its rows
-  void adopt(SignalHistory& old, Time clock, const PackOrder& by);
+  void adopt(SignalHistory& old, Time clock);
+  void take_rows(SignalHistory& other);
   void save(Writer& out) const;
   void load(Reader& in);
 
@@ -115,8 +113,8 @@ class SignalHistory {
 
  private:
   template <class T>
-  RowSide<T> make_rows(const std::vector<Asked>& windows) const;
-  bool close_rows(Time clock, bool backfilling);
+  RowSide<T> make_rows(const std::vector<Asked>& windows, bool rows_only) const;
+  bool close_rows(Time clock);
   [[nodiscard]] RowReduction row_reduction(const Node& node, const WindowSpec& window, Column other) const;
   template <class T>
   Found reduce_rows(RowSide<T>& side, const Node& node, const WindowSpec& window, Column other, Time tick,

@@ -63,12 +63,14 @@ NodeId Recorded::reduce(const WindowSpec& spec, Op op, double number, std::strin
   return *node;
 }
 
-History Recorded::open() const {
+Retention Recorded::retention() const {
   std::vector<NodeId> declared;
   for (const Reduction& r : reductions)
     if (r.declared) declared.push_back(r.node);
-  return History{*graph, declared, windows, topology};
+  return {*graph, declared, windows, {}};
 }
+
+History Recorded::open() const { return History{std::make_shared<const Retention>(retention()), topology}; }
 
 void Recorded::write(History& history, const Record& r) const {
   const SignalId id = *table.find(r.signal);
@@ -120,14 +122,14 @@ void Recorded::fill(History& history, const std::vector<Record>& records, std::s
                     Duration reach) const {
   const Time since = clock - (reach + 10s + 120s);
   const auto nothing = [](const Applied&) {};
-  history.backfill_rows_only(true);
+  History rows{std::make_shared<const Retention>(retention().rows()), topology};
   for (std::size_t i = 0; i < to; ++i) {
     if (records[i].arrival < since) continue;
-    history.settle(records[i].arrival, nothing);
-    write(history, records[i]);
+    rows.settle(records[i].arrival, nothing);
+    write(rows, records[i]);
   }
-  history.settle(clock, nothing);
-  history.backfill_rows_only(false);
+  rows.settle(clock, nothing);
+  history.take_rows(rows);
 }
 
 std::vector<Record> random_records(std::uint64_t seed, std::span<const std::string> signals, std::uint32_t ranks,

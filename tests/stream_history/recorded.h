@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stream/windows/history.h"
+#include "stream/windows/retention.h"
 #include "tests/oracle/windows.h"
 
 namespace tocsin::test {
@@ -32,6 +33,7 @@ class Recorded {
   NodeId reduce(const WindowSpec& spec, Op op, double number = 0, std::string field = {}, bool declared = true,
                 double goal = 0);
 
+  Retention retention() const;
   History open() const;
   struct Answer {
     Time tick;

@@ -1,0 +1,71 @@
+#include "stream/job/backfill.h"
+
+#include <algorithm>
+
+namespace tocsin::stream {
+
+Subject::Backfill::Backfill(const Subject& of, Position from, Time log_clock) : of_(of), from_(from) {
+  const auto marked = std::ranges::find(of.marks_, from, &std::pair<Position, Origins>::first);
+  if (marked != of.marks_.end()) origins_ = marked->second;
+  // Nothing has changed since the section: at the place they stood as in it. Else the subject began behind the place.
+  else if (!of.starts_.empty() && of.starts_.front().at < from) origins_ = of.origins_;
+  begin(origins_.empty() ? log_clock : origins_.clock());
+}
+
+void Subject::Backfill::begin(Time clock) {
+  clock_ = clock;
+  const PackChange& pack = of_.job_.timeline->in_force(clock_);
+  pack_ = pack.key;
+  again_.clear();
+  for (const auto& attempt : of_.attempts_)
+    again_.push_back(std::make_unique<Telemetry>(attempt->telemetry(), from_, pack));
+}
+
+void Subject::Backfill::follow(Time log_clock, const Watermarks& watermarks) {
+  if (!origins_.empty()) origins_.follow(log_clock, watermarks);  // else it goes by no clock yet
+}
+
+void Subject::Backfill::read(const Entry& entry, Time log_clock) {
+  const bool rekeyed = !entry.origin_source.empty();
+  const auto origin = [&] {
+    if (rekeyed) origins_.index(entry.origin_source, entry.arrival);
+  };
+  if (of_.refused_.holds(entry.position)) return origin();  // a stray's source is one of the job's all the same
+  if (rekeyed && !of_.starts_.empty() && of_.starts_.front().at == entry.position) {
+    origin();  // the subject's first entry: it never went by the log's clock
+    begin(origins_.clock());
+  } else {
+    clock_ = std::max(clock_, origins_.empty() ? log_clock : origins_.clock());
+  }
+  while (const PackChange* change = of_.job_.timeline->after(pack_)) {
+    if (change->key.from > clock_) break;
+    pack_ = change->key;
+    for (const auto& telemetry : again_) {
+      telemetry->settle(change->key.from - Duration{1});
+      telemetry->use(*change);
+      telemetry->change_lines(change->key.from);
+    }
+  }
+  origin();
+  // Without a name, it belongs to the attempt that was current when it was read: the last to have started by then.
+  std::string_view name = of_.cluster() ? std::string_view{} : entry.attempt;
+  if (name.empty())
+    for (const Start& start : of_.starts_)
+      if (start.at <= entry.position) name = start.attempt;
+  for (std::size_t i = 0; i < again_.size(); ++i) {
+    Attempt& attempt = *of_.attempts_[i];
+    if (attempt.name() != name || attempt.start_position() > entry.position) continue;
+    again_[i]->settle(clock_);
+    again_[i]->read(entry, std::nullopt);
+    if (attempt.ended() && event_named(entry, "end")) again_[i]->end_reason(attempt.end_time(), attempt.end_reason());
+  }
+}
+
+void Subject::Backfill::end() {
+  for (std::size_t i = 0; i < again_.size(); ++i) {
+    again_[i]->settle(of_.clock_);
+    of_.attempts_[i]->telemetry().take_rows(*again_[i]);
+  }
+}
+
+}  // namespace tocsin::stream
