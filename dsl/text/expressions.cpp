@@ -6,6 +6,8 @@
 namespace tocsin::dsl::text {
 namespace {
 
+constexpr int most_groups = 20;  // of one expression
+
 // Compiles one definition; a problem has file, line, pattern and remedy.
 class Reading {
  public:
@@ -18,9 +20,13 @@ class Reading {
         {definition_.file, definition_.line, std::string(kind) + " \"" + definition_.name + "\": " + what});
   }
 
-  std::unique_ptr<Matcher> expression(const std::string& text, std::string_view key) {
-    auto compiled = std::make_unique<Matcher>(text);
-    if (compiled->ok() && compiled->group_count() > Matcher::most_groups) {
+  std::unique_ptr<RE2> expression(const std::string& text, std::string_view key) {
+    RE2::Options options;
+    options.set_encoding(RE2::Options::EncodingLatin1);  // lines are bytes
+    options.set_log_errors(false);
+    options.set_max_mem(8 << 20);
+    auto compiled = std::make_unique<RE2>(for_capturing(text), options);
+    if (compiled->ok() && compiled->NumberOfCapturingGroups() > most_groups) {
       problem("too many groups in " + std::string(key) + "; write (?:…) where nothing is captured");
       return nullptr;
     }
@@ -30,7 +36,7 @@ class Reading {
     return nullptr;
   }
 
-  std::unique_ptr<Matcher> optional(const std::string& text, std::string_view key) {
+  std::unique_ptr<RE2> optional(const std::string& text, std::string_view key) {
     return text.empty() ? nullptr : expression(text, key);
   }
 
@@ -43,15 +49,16 @@ class Reading {
   }
 
   // Numbers the named groups of all line expressions.
-  bool number_groups(const Matcher& line, std::vector<int>& capture_of) {
-    capture_of.assign(line.group_count() + 1, no_capture);
-    for (const auto& [name, group] : line.re2().NamedCapturingGroups()) {
+  bool number_groups(const RE2& line, std::vector<int>& capture_of) {
+    for (const auto& [name, group] : line.NamedCapturingGroups()) {
       const auto [place, added] = captures_.try_emplace(name, static_cast<int>(captures_.size()));
       if (added && captures_.size() > most_captures) {
         problem("more than " + std::to_string(most_captures) + " named groups; take what is optional with find");
         return false;
       }
-      capture_of[static_cast<std::size_t>(group)] = place->second;
+      const auto index = static_cast<std::size_t>(group);
+      if (index >= capture_of.size()) capture_of.resize(index + 1, no_capture);
+      capture_of[index] = place->second;
     }
     return true;
   }
@@ -65,8 +72,9 @@ class Reading {
       compiled.capture = capture(source.capture, value.name);
       if (!source.find.empty()) {
         compiled.find = expression(source.find, value.name);
-        if (compiled.find && compiled.find->group_count() != 1)
-          problem("`" + source.find + "` of " + value.name + " has " + std::to_string(compiled.find->group_count()) +
+        if (compiled.find && compiled.find->NumberOfCapturingGroups() != 1)
+          problem("`" + source.find + "` of " + value.name + " has " +
+                  std::to_string(compiled.find->NumberOfCapturingGroups()) +
                   " groups; write (…) around the value, and (?:…) elsewhere");
       }
       compiled.last = source.last;
@@ -90,8 +98,9 @@ class Reading {
 }  // namespace
 
 bool Expression::match(std::string_view text, Captures& out) const {
-  Matcher::Groups groups;
-  if (!captures->search(text, 0, groups)) return false;
+  std::array<re2::StringPiece, most_groups + 1> groups;
+  if (!captures->Match(text, 0, text.size(), RE2::UNANCHORED, groups.data(), static_cast<int>(capture_of.size())))
+    return false;
   out.fill({});
   for (std::size_t i = 1; i < capture_of.size(); ++i)
     if (capture_of[i] != no_capture) out[static_cast<std::size_t>(capture_of[i])] = groups[i];

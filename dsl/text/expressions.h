@@ -1,5 +1,7 @@
 #pragma once
 
+#include <re2/re2.h>
+
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -12,7 +14,6 @@
 
 #include "dsl/text/definitions.h"
 #include "dsl/text/extraction.h"
-#include "dsl/text/matcher.h"
 #include "dsl/text/scanner.h"
 
 namespace tocsin::dsl::text {
@@ -27,7 +28,7 @@ using Captures = std::array<std::string_view, most_captures>;
 struct Rule {
   struct Source {
     int capture = no_capture;
-    std::unique_ptr<Matcher> find;
+    std::unique_ptr<RE2> find;
     bool last = false;
     std::string text;
     std::optional<double> number;
@@ -44,7 +45,7 @@ struct Rule {
   Definition::Kind kind{};
   std::string name, event, also, source;
   std::vector<Output> fields, samples;
-  std::unique_ptr<Matcher> unless, continues, until;
+  std::unique_ptr<RE2> unless, continues, until;
   int rank = no_capture, gpu = no_capture, same = no_capture, remembers = no_capture;
   std::vector<std::pair<int, int>> equal;  // captures
   bool rank_yields = false, wrapped = false;
@@ -56,8 +57,8 @@ struct Rule {
 // One line expression of a rule.
 struct Expression {
   std::uint32_t rule = 0;
-  std::unique_ptr<Matcher> captures;
-  std::vector<int> capture_of;  // by group: its number in the rule, or no_capture
+  std::unique_ptr<RE2> captures;
+  std::vector<int> capture_of;  // by group, to the last named one: its number in the rule, or no_capture
   [[nodiscard]] bool match(std::string_view text, Captures& out) const;
 };
 

@@ -29,11 +29,11 @@ struct Drawn {
   bool has_text = false;
 };
 
-std::string_view find_in(const Matcher& expression, std::string_view text, bool last) {
-  Matcher::Groups groups;
+std::string_view find_in(const RE2& expression, std::string_view text, bool last) {
+  std::array<re2::StringPiece, 2> groups;  // the whole match, and the value
   std::string_view found;
   for (std::size_t at = 0; at <= text.size();) {
-    if (!expression.search(text, at, groups)) break;
+    if (!expression.Match(text, at, text.size(), RE2::UNANCHORED, groups.data(), 2)) break;
     found = groups[1];
     if (!last) break;
     const auto end = static_cast<std::size_t>(groups[0].data() - text.data()) + groups[0].size();
@@ -164,11 +164,12 @@ void Lines::apply(const Piece& piece, Extracted& out) {
       ++counters_.unconfirmed;
       continue;
     }
-    if (rule.unless && rule.unless->occurs(piece.body)) continue;
+    if (rule.unless && RE2::PartialMatch(piece.body, *rule.unless)) continue;
     if (!are_equal(rule.equal, captures) || !counts(rule, captures, piece.member)) continue;
     matched = expression.rule;
     if (rule.kind == Definition::Kind::parser) parsed = true;
-    if (rule.assembles() && !(rule.until && rule.until->occurs(piece.body))) begin(piece, expression.rule, out);
+    if (rule.assembles() && !(rule.until && RE2::PartialMatch(piece.body, *rule.until)))
+      begin(piece, expression.rule, out);
     else emit(rule, piece.body, captures, piece.member, piece.rank_known, piece.source, piece.time, out);
   }
 }
@@ -185,8 +186,8 @@ const Rule* Lines::join(const Piece& piece, Extracted& out) {
     Captures captures;
     return expression.rule == record.rule && expression.match(piece.body, captures);
   });
-  const bool ends = !again && rule.until && rule.until->occurs(piece.body);
-  const bool continues = !again && (ends || !rule.continues || rule.continues->occurs(piece.body));
+  const bool ends = !again && rule.until && RE2::PartialMatch(piece.body, *rule.until);
+  const bool continues = !again && (ends || !rule.continues || RE2::PartialMatch(piece.body, *rule.continues));
   if (!by_stream && !continues) return nullptr;  // belongs to another record
   if (again || (!continues && !rule.until)) {
     close(open_.take(*place), out);
@@ -238,7 +239,7 @@ void Lines::close(const OpenRecord& record, Extracted& out) {
   for (const Expression& expression : expressions_->of(record.rule)) {
     Captures captures;
     if (!expression.match(first, captures)) continue;
-    if (!rule.unless || !rule.unless->occurs(record.text))
+    if (!rule.unless || !RE2::PartialMatch(record.text, *rule.unless))
       emit(rule, record.text, captures, record.of.key(), record.rank_known, record.source, record.time, out);
     return;
   }

@@ -70,7 +70,7 @@ class Lines final : public stream::Extractor {
   std::map<OwnedMember, double> totals_;  // the totals of progress bars
   TextCounters counters_;
 
-  // Reused between calls, so that a line allocates nothing.
+  // Reused between calls, so that an ordinary line allocates nothing.
   std::vector<std::string_view> pieces_;
   std::vector<std::uint32_t> found_;
   std::string clean_;

@@ -8,7 +8,6 @@
 
 #include "dsl/text/cleaning.h"
 #include "dsl/text/extraction.h"
-#include "dsl/text/matcher.h"
 #include "dsl/text/number.h"
 #include "dsl/text/prefix.h"
 #include "tests/seed.h"
@@ -156,46 +155,5 @@ TEST_CASE("ordinary texts are not masked") {
                            "https://example.org/a:b"}) {
     CAPTURE(text);
     CHECK(mask_secrets(text) == text);
-  }
-}
-
-TEST_CASE("what is matched without RE2 is matched as RE2 would") {
-  const std::vector<std::string> expressions{R"(\biteration\s+(?P<step>INT)/\s*INT \|)",
-                                             R"(\| (?:lm |mlm )?loss: (NUM))",
-                                             R"(^step (INT) \| .*\btime (NUM) \|)",
-                                             R"(\|\s*$)",
-                                             R"(a(\S+?)\.?b)",
-                                             R"(loss=(NUM)[,\]])",
-                                             R"(x.*?(INT)y)",
-                                             R"(^\s+(\w+) = ([^,]*),)",
-                                             R"(\bl[ra](?:s|) ?(NUM))",
-                                             R"(e(NUM)e)",
-                                             R"(\[(INT)/(INT)\])",
-                                             R"((?P<a>loss)\b)"};
-  const std::vector<std::string> words{"iteration", " ",   "  ",     "12",  "1,234", "/",     "|",  "lm ",
-                                       "loss",      ": ",  "2.5e-3", "nan", "step ", "time ", ",",  "]",
-                                       "[",         "x",   "y",      "a",   "b",     "e",     ".",  "=",
-                                       "loss=",     "inf", "inity",  "1",   "lr",    "las",   "\n", "\xFF"};
-  std::mt19937 random{tocsin::test::seed(5)};
-  for (const std::string& expression : expressions) {
-    CAPTURE(expression);
-    const Matcher matcher(expression);
-    REQUIRE(matcher.ok());
-    REQUIRE(matcher.straight());
-    for (int round = 0; round < 20'000; ++round) {
-      std::string text;
-      for (std::size_t n = random() % 14; n > 0; --n) text += words[random() % words.size()];
-      CAPTURE(text);
-      std::vector<re2::StringPiece> by_re2(matcher.group_count() + 1);
-      const bool found =
-          matcher.re2().Match(text, 0, text.size(), RE2::UNANCHORED, by_re2.data(), static_cast<int>(by_re2.size()));
-      Matcher::Groups groups;
-      REQUIRE(matcher.search(text, 0, groups) == found);
-      REQUIRE(matcher.occurs(text) == found);
-      for (std::size_t i = 0; found && i < by_re2.size(); ++i) {
-        REQUIRE(groups[i].data() == by_re2[i].data());
-        REQUIRE(groups[i].size() == by_re2[i].size());
-      }
-    }
   }
 }
