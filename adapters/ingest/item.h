@@ -86,10 +86,12 @@ void read_exposition(std::string_view message, Items& out);
 // Line protocol.
 void read_influx(std::string_view message, Items& out);
 void read_syslog(std::string_view message, Items& out);
-// Whether the bytes are a message of OpenTelemetry's JSON, else they are of its protobuf.
-[[nodiscard]] bool is_otlp_json(std::string_view message);
-// OpenTelemetry's protobuf. `text`: where the line is looked for in a body that is a map.
-void read_otlp_wire(bool logs, std::span<const std::string> text, std::string_view message, Items& out);
+// OpenTelemetry's protobuf. False: the bytes are of its JSON. `text`: where the line is looked for in a body that is a
+// map.
+[[nodiscard]] bool read_otlp_wire(bool logs, std::span<const std::string> text, std::string_view message, Items& out);
+// A whole message of OpenTelemetry's JSON, which stands at this line.
+void read_otlp_json(bool logs, std::span<const std::string> text, const std::string& json, std::uint32_t place,
+                    Items& out);
 // The name of a metric that Telegraf has in two parts.
 [[nodiscard]] std::string telegraf_name(std::string_view measurement, std::string_view field);
 

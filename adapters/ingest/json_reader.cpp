@@ -77,7 +77,8 @@ struct JsonMessages::State {
       case Format::prometheus_json: problem = read_prometheus(object, reading); break;
       case Format::telegraf_json: problem = read_telegraf(object, reading); break;
       case Format::otlp_metrics:
-      case Format::otlp_logs: return read_otlp_json(format == Format::otlp_logs, fields.text, object, place, out);
+      case Format::otlp_logs:
+        return read_otlp_json(format == Format::otlp_logs, fields.text, simdjson::minify(object), place, out);
       case Format::slurm_jobcomp: problem = read_slurm(object, reading); break;
       case Format::vector_metrics: problem = read_vector(object, reading); break;
       default: problem = read_log(object, fields);

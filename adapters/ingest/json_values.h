@@ -35,9 +35,6 @@ struct ObjectReading {
 [[nodiscard]] std::string read_prometheus(const dom::object& object, ObjectReading& to);
 [[nodiscard]] std::string read_telegraf(const dom::object& object, ObjectReading& to);
 [[nodiscard]] std::string read_slurm(const dom::object& object, ObjectReading& to);
-// A whole message of OpenTelemetry's JSON; `text` as in read_otlp_wire().
-void read_otlp_json(bool logs, std::span<const std::string> text, const dom::object& message, std::uint32_t place,
-                    Items& out);
 [[nodiscard]] std::string read_vector(const dom::object& object, ObjectReading& to);
 
 }  // namespace tocsin::adapters::ingest

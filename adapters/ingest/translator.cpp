@@ -323,7 +323,7 @@ void Translator::read(std::string_view message, Time arrival, Output& out) {
     case Format::logs_syslog: return read_syslog(message, s);
     case Format::otlp_metrics:
     case Format::otlp_logs:
-      if (!is_otlp_json(message)) return read_otlp_wire(s.format == Format::otlp_logs, s.source.text, message, s);
+      if (read_otlp_wire(s.format == Format::otlp_logs, s.source.text, message, s)) return;
       [[fallthrough]];
     default: return s.json.read(s.format, {s.source.time, s.source.text}, message, s);
   }

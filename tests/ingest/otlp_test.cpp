@@ -64,7 +64,7 @@ TEST_CASE("logs of protobuf become lines, from a text or from a map") {
         Lines{"3 malformed: a record of a log whose body is neither a text nor a map with one (option text)"});
 }
 
-TEST_CASE("torn protobuf costs what follows, and every cut is survived") {
+TEST_CASE("protobuf that is cut short is refused as a whole, at every cut") {
   const std::string gauge =
       message(2, message(1, "loss") +
                      message(5, message(1, fixed(4, std::bit_cast<std::uint64_t>(2.5)) + pair(7, "rank", "3"))));
@@ -72,13 +72,27 @@ TEST_CASE("torn protobuf costs what follows, and every cut is survived") {
   CHECK(collect(source("otlp_metrics"), whole).records.size() == 2);
   for (std::size_t length = 1; length < whole.size(); ++length) {
     const auto cut = collect(source("otlp_metrics"), std::string_view{whole}.substr(0, length));
-    CHECK(cut.records.size() < 2);
+    CHECK(cut.records.empty());
     CHECK(cut.problems.size() == 1);
   }
   CHECK(collect(source("otlp_metrics"), "\x0f\x01")
             .problems.front()
             .find("1 malformed: the bytes are no protobuf of OTLP") == 0);
   CHECK(collect(source("otlp_metrics"), std::string(11, '\xff')).problems.size() == 1);
+}
+
+TEST_CASE("values nested deeply are skipped, and bytes that are no UTF-8 are read") {
+  std::string nested = message(1, "deep");
+  for (int i = 0; i < 1'000; ++i) nested = message(5, message(1, nested));  // arrays of arrays
+  const std::string record = message(5, message(1, "a\xff")) + message(6, message(1, "x") + message(2, nested));
+  const auto made = collect(source("otlp_logs"), message(1, resource() + message(2, message(2, record))));
+  CHECK(made.records == Lines{"1 llm n1: a\xff"});
+  CHECK(made.problems.empty());
+  for (const std::size_t depth : {900, 100'000}) {
+    const std::string json = std::string(depth, '[') + std::string(depth, ']');
+    const auto deep = collect(source("otlp_logs"), R"({"resourceLogs":[{"other":)" + json + "}]}");
+    CHECK(deep.problems.size() == (depth == 900 ? 0 : 1));
+  }
 }
 
 TEST_CASE("protobuf of any length is not taken for JSON, nor JSON behind a newline for protobuf") {
@@ -115,6 +129,10 @@ TEST_CASE("OpenTelemetry's JSON means the same") {
 {"observedTimeUnixNano":"1789999999000000000","body":{"stringValue":"a"},"attributes":[{"key":"job_id","value":{"intValue":12}}]},
 {"body":{"kvlistValue":{"values":[{"key":"message","value":{"stringValue":"b"}},{"key":"job_id","value":{"stringValue":"x"}}]}}}]}]}]})");
   CHECK(logs.records == Lines{"1 12: a @-1", "2 x: b"});
+  const auto typed = collect(source("otlp_logs"), R"({"resourceLogs":[{"scopeLogs":7}]})").problems;
+  REQUIRE(typed.size() == 1);
+  CHECK(typed[0].find("1 malformed: this is no message of OTLP's JSON: ") == 0);
+  CHECK(typed[0].find("resource_logs[0].scope_logs") != std::string::npos);
   CHECK(collect(source("otlp_logs"), "{}").problems ==
         Lines{"1 malformed: no 'resourceLogs': this is no message of OTLP's JSON"});
 }
