@@ -294,6 +294,7 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
   store.add(*pack);
   stream::ShardOptions shard_options;
   shard_options.digest_columns = options.digest_columns;
+  shard_options.most_state = options.state_size;
   shard_options.ignore_packs = options.pack || !options.rules.empty();
 
   journal::StateStore state{options.journal};

@@ -25,6 +25,7 @@ struct RunOptions {
   bool verbose = false;    // with every cause, doubt and value
   bool wrapped = false;    // of a command that is no training only its exit is reported, and the last error
   bool digest_columns = false;
+  std::size_t state_size = stream::ShardOptions{}.most_state;
   int stop_when_readable = -1;           // at end of file there, stop at the journal's end (wrap's parent is gone)
   std::optional<std::uint64_t> kill_at;  // tests of recovery: dies by SIGKILL before the entry with this index
   bool force_scripted = false;

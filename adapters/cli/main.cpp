@@ -23,6 +23,7 @@
 #include "adapters/cli/topic_journal.h"
 #include "adapters/cli/usage.h"
 #include "adapters/cli/version.h"
+#include "adapters/config/options.h"
 #include "adapters/formats/printable.h"
 #include "adapters/wrap/wrap.h"
 #include "dsl/load/reference.h"
@@ -45,11 +46,12 @@ void print_report(const cli::RunReport& report, bool digests, bool counters) {
   fmt::print(
       "late {} duplicates {} corrected_times {} unknown_signal {} unwanted {} rejected_blocks {} unit_mismatch {} "
       "strays {} "
-      "member_limit {} event_limit {} text_limit {} gaps {} quarantined {} over_limit {} packs_refused {} "
+      "state_limit {} member_limit {} event_limit {} text_limit {} gaps {} quarantined {} over_limit {} packs_refused "
+      "{} "
       "corrupt_frames {} undecodable "
       "{}\n",
       c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.unit_mismatch,
-      c.strays, c.member_limit, c.event_limit, c.text_limit, c.gaps, c.quarantined, c.alerts_over_limit,
+      c.strays, c.state_limit, c.member_limit, c.event_limit, c.text_limit, c.gaps, c.quarantined, c.alerts_over_limit,
       c.packs_refused, report.corrupt_frames, report.undecodable);
   for (const auto& [rule, message] : c.quarantine_messages)
     fmt::print("quarantined {}: {}\n", rule, formats::printable(message));
@@ -131,7 +133,7 @@ int run(int argc, char** argv) {
 
   cli::RunOptions replay;
   bool digest = false, counters = false;
-  std::string digest_kind, speed = "max";
+  std::string digest_kind, speed = "max", state_size;
   auto* replay_command =
       app.add_subcommand("replay", "Judge a recorded run again, as fast as it goes or at a given speed");
   cli::TopicPart replayed;
@@ -141,6 +143,10 @@ int run(int argc, char** argv) {
   cli::add_option(*replay_command, "--rules", replay.rules, "DIR", replay_rules_text);
   cli::add_option(*replay_command, "--speed", speed, "TIMES",
                   "How many times as fast as it was: 10, 0.5, or max (default: max)");
+  cli::add_option(
+      *replay_command, "--state-size", state_size, "SIZE",
+      "Refuse new jobs where the others take so much state, as `tocsin run` does at limits.state_size: 4GiB "
+      "(default: no limit)");
   cli::add_option(*replay_command, "--alerts", replay.alerts, "FILE",
                   "Write alerts and verdicts as JSON lines to this file (- is standard output)");
   replay_command->add_flag("--quiet", replay.quiet, "Print no alerts on the terminal");
@@ -164,6 +170,11 @@ int run(int argc, char** argv) {
       const auto [end, wrong] = std::from_chars(speed.data(), speed.data() + speed.size(), replay.speed);
       if (wrong != std::errc{} || end != speed.data() + speed.size() || !(replay.speed > 0))
         throw CLI::ValidationError("--speed", "write max, or a number above 0, not '" + speed + "'");
+    }
+    if (!state_size.empty()) {
+      const auto size = tocsin::adapters::config::parse_size(state_size);
+      if (!size) throw CLI::ValidationError("--state-size", size.error().message);
+      replay.state_size = static_cast<std::size_t>(*size);
     }
     digest = digest_option->count() > 0;
     replay.digest_columns = digest_kind == "columns";

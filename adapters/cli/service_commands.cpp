@@ -154,7 +154,7 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   options.kafka = *address;
   options.group = {config->kafka.group, config->kafka.instance_id, config->kafka.session_timeout};
   options.pack = std::move(*pack);
-  options.shard.most_subjects = static_cast<std::size_t>(config->limits.subjects);
+  options.shard.most_state = static_cast<std::size_t>(config->limits.state_size);
   options.shard.save_every = config->limits.save_every;
   options.queue_bytes = config->limits.queue_size;
   options.log = arguments.config.empty() ? plain_log() : configured_log(config->log);

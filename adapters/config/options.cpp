@@ -113,9 +113,12 @@ const Option of_log[] = {
 const Option of_limits[] = {
     {{"queue_size", "Records of a partition that are fetched and not judged yet.", Form::plain, mib, 16 * gib},
      [](Config& c) -> Place { return Size{&c.limits.queue_size}; }},
-    {{"subjects", "Jobs of a partition, at most; records of others are refused and counted.", Form::plain, 1,
-      10'000'000},
-     [](Config& c) -> Place { return &c.limits.subjects; }},
+    {{"state_size",
+      "State of a partition's jobs, by estimate. Where they take as much, a new job is refused: its records are "
+      "dropped "
+      "and counted, and the log names it. Jobs that are there go on.",
+      Form::plain, 16 * mib, 1024 * gib},
+     [](Config& c) -> Place { return Size{&c.limits.state_size}; }},
     {{"job_series", "Jobs with series of their own in /metrics: those with the most severe alerts first.", Form::plain,
       0, 1'000'000},
      [](Config& c) -> Place { return &c.limits.job_series; }},

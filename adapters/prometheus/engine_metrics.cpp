@@ -39,7 +39,7 @@ constexpr Count counts[] = {
 constexpr Count refusals[] = {
     {"unknown_signal", "", &Counters::unknown_signal}, {"malformed_block", "", &Counters::rejected_blocks},
     {"unit_mismatch", "", &Counters::unit_mismatch},   {"stray", "", &Counters::strays},
-    {"member_limit", "", &Counters::member_limit},     {"subject_limit", "", &Counters::subject_limit},
+    {"member_limit", "", &Counters::member_limit},     {"state_limit", "", &Counters::state_limit},
     {"event_limit", "", &Counters::event_limit},       {"text_limit", "", &Counters::text_limit},
 };
 
@@ -80,6 +80,8 @@ void add_engine(Families& families, const Partitions& partitions, std::size_t mo
   each(families.gauge("tocsin_lag_seconds", "How far the log's clock is behind the time."), &Of::lag_seconds);
   each(families.gauge("tocsin_queue_bytes", "Records that are fetched and not judged yet."), &Of::queue_bytes);
   each(families.gauge("tocsin_subjects", "Jobs that are kept in memory, and the cluster."), &Of::subjects);
+  each(families.gauge("tocsin_state_bytes", "The state of the jobs, by estimate: what limits.state_size limits."),
+       &Of::state_bytes);
   each(families.gauge("tocsin_restore_progress_ratio", "How much of the state has been restored: 1 is all."),
        &Of::restored);
   each(families.counter("tocsin_commits_total", "Bundles of alerts and state that were kept."), &Of::commits);

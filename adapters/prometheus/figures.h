@@ -33,7 +33,7 @@ struct Latencies {
 struct PartitionFigures {
   std::uint32_t partition = 0;
   stream::Counters counters;
-  std::uint64_t subjects = 0;
+  std::uint64_t subjects = 0, state_bytes = 0;
   std::optional<std::uint64_t> lag_records;  // none: not known
   std::optional<double> lag_seconds;         // now less the log's clock
   std::uint64_t queue_bytes = 0;

@@ -2,11 +2,12 @@
 
 #include <utility>
 
+#include "adapters/formats/printable.h"
+
 namespace tocsin::adapters::runtime {
 
 using stream::Errc;
 using stream::Result;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -45,6 +46,12 @@ Result<void> ShardLoop::restore() {
 }
 
 Result<void> ShardLoop::run() {
+  auto ended = judge();
+  if (runner_) name_refused_jobs(true);
+  return ended;
+}
+
+Result<void> ShardLoop::judge() {
   while (runner_ && owner_->goes_on() && !runner_->shard().sealed()) {
     owner_->before_step(*runner_);
     if (full()) {
@@ -55,6 +62,7 @@ Result<void> ShardLoop::run() {
       const bool live = runner_->shard().clock() + std::chrono::seconds{1} > std::chrono::system_clock::now();
       const auto judged = runner_->step(options_.entries_a_step, ShardRunner::ticks_a_step, live);
       look_for_quarantines();
+      name_refused_jobs(false);
       if (judged) {
         last_read_failure_.clear();
         owner_->after_step(*judged);
@@ -111,6 +119,23 @@ void ShardLoop::look_for_quarantines() {
     if (quarantined_.insert(rule + message).second)
       owner_->say("rule '" + rule +
                   "' failed and is set aside, for longer each time; it decides nothing meanwhile: " + message);
+}
+
+// A flood of jobs must not become one of lines: what comes meanwhile is in the next line.
+void ShardLoop::name_refused_jobs(bool now) {
+  stream::Shard& shard = runner_->shard();
+  const std::uint64_t refused = shard.counters().state_limit;
+  if (refused == refused_ || (!now && Clock::now() < next_naming_)) return;
+  next_naming_ = Clock::now() + 10 * options_.pace;
+  std::string names;
+  bool others = false;
+  for (const auto& [job, records] : shard.take_refused_jobs())
+    if (job.empty()) others = true;
+    else names += (names.empty() ? "" : ", ") + ("'" + formats::printable(job)) + "' (" + std::to_string(records) + ")";
+  owner_->say("no room for new jobs: the others take " + std::to_string(shard.state_bytes() >> 20) + " MiB of the " +
+              std::to_string(options_.shard.most_state >> 20) + " MiB of limits.state_size; dropped " +
+              std::to_string(refused - std::exchange(refused_, refused)) + " records, of " + names +
+              (others ? " and other jobs" : ""));
 }
 
 }  // namespace tocsin::adapters::runtime

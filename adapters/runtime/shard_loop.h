@@ -61,7 +61,9 @@ class ShardLoop {
   void say_once(std::string& last, const std::string& message);
   stream::Result<void> hand_over();
   stream::Result<void> look_at_outcome();
+  stream::Result<void> judge();
   void look_for_quarantines();
+  void name_refused_jobs(bool now);
   [[nodiscard]] bool full() const;
 
   ShardRunner::Ports ports_;
@@ -70,8 +72,10 @@ class ShardLoop {
   HandOver handing_over_;
   std::optional<ShardRunner> runner_;
   std::string last_read_failure_, last_sink_failure_;  // until reading, or the sink, succeeds
-  std::chrono::steady_clock::time_point next_try_{};
-  std::uint64_t quarantines_ = 0;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point next_try_{};
+  Clock::time_point next_naming_{};  // of refused jobs
+  std::uint64_t quarantines_ = 0, refused_ = 0;
   std::set<std::string> quarantined_;
 };
 

@@ -80,6 +80,7 @@ class PublishedFigures {
     figures_.counters = shard.counters();
     figures_.counters.rejected_blocks += log.undecodable();
     figures_.subjects = shard.subjects();
+    figures_.state_bytes = shard.state_bytes();
     figures_.lag_records = log.behind();
     figures_.queue_bytes = log.queued_bytes();
     if (shard.clock() != stream::long_ago)

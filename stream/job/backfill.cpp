@@ -26,6 +26,8 @@ void Subject::Backfill::follow(Time log_clock, const Watermarks& watermarks) {
 }
 
 void Subject::Backfill::read(const Entry& entry, Time log_clock) {
+  // It was refused, or was about a subject of this name that was forgotten.
+  if (!of_.starts_.empty() && entry.position < of_.starts_.front().at) return;
   const bool rekeyed = !entry.origin_source.empty();
   const auto origin = [&] {
     if (rekeyed) origins_.index(entry.origin_source, entry.arrival);

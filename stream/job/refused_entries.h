@@ -8,9 +8,9 @@
 
 namespace tocsin::stream {
 
-// Which of a subject's entries were refused when they were first read (duplicates, strays), so that a backfill refuses
-// them again. Runs of entries without an accepted one between them are kept as one span of positions. Owned by a
-// Subject.
+// Which entries were refused when they were first read, so that a restart refuses them again: of a subject duplicates
+// and strays, of a shard those of jobs for which there was no room. Runs of entries without an accepted one between
+// them are kept as one span of positions. Owned by a Subject or a Shard.
 class RefusedEntries {
  public:
   void refused(const Entry& entry) {
@@ -20,6 +20,7 @@ class RefusedEntries {
   }
   void accepted() noexcept { open_ = false; }
   [[nodiscard]] bool holds(Position position) const;
+  [[nodiscard]] bool empty() const noexcept { return spans_.empty(); }
   void forget_before(Position oldest);
 
   void save(Writer& out) const;

@@ -6,16 +6,13 @@
 #include "stream/job/backfill.h"
 #include "stream/job/murmur2.h"
 #include "stream/job/shard_state.h"
-#include "stream/values/source_end.h"
 
 namespace tocsin::stream {
 namespace {
 
 constexpr Duration between_marks = std::chrono::minutes{1};
-// A source without a watermark for so long is forgotten; where it goes on, it is as new.
-constexpr Duration watermarks_kept = std::chrono::hours{24};
-// A source's arrival further from the append time here is none.
-constexpr Duration furthest_ahead = std::chrono::minutes{10}, furthest_behind = std::chrono::hours{24};
+constexpr Duration furthest_behind = std::chrono::hours{24};  // a source's arrival behind the append time here
+constexpr std::size_t most_refused_named = 100;
 
 }  // namespace
 
@@ -68,15 +65,35 @@ Shard::State::Item* Shard::State::subject(std::string_view name) {
   if (const auto gone = forgotten_at.find(name); gone != forgotten_at.end() && entry_->position < gone->second)
     return nullptr;
   if (options.shards > 1 && murmur2(name) % options.shards != options.shard) return nullptr;
-  if (subjects.size() >= options.most_subjects) {
-    ++counters.subject_limit;
-    return nullptr;
-  }
+  if (name != cluster_subject && !room_for(name)) return nullptr;
   Judged judged;
   judged.subject = std::make_unique<Subject>(std::string{name}, job);
   judged.saved = log.clock;
   judged.saved_at = entry_->position;
   return recent_ = &*subjects.emplace(std::string{name}, std::move(judged)).first;
+}
+
+// Decided once: a restart, which finds other jobs here than there were, decides as it was decided then.
+bool Shard::State::room_for(std::string_view name) {
+  if (entry_->position < handed_over) return !no_room.holds(entry_->position);
+  if (state_bytes < options.most_state) {
+    no_room.accepted();
+    return true;
+  }
+  ++counters.state_limit;
+  if (options.restarts) no_room.refused(*entry_);
+  auto named = refused_jobs.find(std::string{name});
+  if (named == refused_jobs.end())
+    named =
+        refused_jobs.try_emplace(refused_jobs.size() < most_refused_named ? std::string{name} : std::string{}).first;
+  ++named->second;
+  return false;
+}
+
+void Shard::State::measure(Item& item) {
+  if (item.first == cluster_subject) return;
+  const std::size_t bytes = item.second.subject->state_bytes();
+  state_bytes += bytes - std::exchange(item.second.bytes, bytes);
 }
 
 void Shard::State::schedule(Item& item) {
@@ -96,6 +113,7 @@ void Shard::State::forget(Item& item) {
     if (of->second.erase(&item); of->second.empty()) followers_.erase(followers_.find(of->first));
   waiting_.erase(&item);
   if (recent_ == &item) recent_ = nullptr;
+  state_bytes -= item.second.bytes;
   if (options.restarts) {
     forgotten.push_back(item.first);
     forgotten_at[item.first] = applied_ ? entry_->next : entry_->position;
@@ -113,6 +131,7 @@ bool Shard::State::advance(Item& item, TickBudget& budget) {
   const PackChange::Key pack = judged.subject->pack();
   const bool done = judged.subject->advance(judged.subject->clock(log.clock), budget);
   if (judged.subject->pack() != pack) judged.pack_changed = true, pack_changed = log.clock;
+  measure(item);
   if (done) schedule(item);
   return done;
 }
@@ -215,6 +234,7 @@ void Shard::State::judge_on_from(Position position) {
     if (!item.second.subject->backfill() || item.second.saved_at > position) continue;
     --backfilling;
     item.second.subject->end_backfill();
+    measure(item);
     schedule(item);
   }
 }
@@ -235,6 +255,7 @@ bool Shard::State::apply(TickBudget& budget) {
       if (by_log && !advance(*of, budget)) return false;
       judged.subject->apply(*entry_, log.clock);
       judged.changed = true;
+      measure(*of);
       schedule(*of);
       if (judged.subject->rekeyed()) {
         if (!entry_->origin_source.empty()) follow(*of, entry_->origin_source);
@@ -275,64 +296,6 @@ void Shard::State::control(const ControlRecord& record) {
   // Who follows an ended source knows it now.
   if (const auto mark = log.watermarks.find(moved); mark != log.watermarks.end() && mark->second == never)
     log.watermarks.erase(mark);
-}
-
-void Shard::State::read_watermark(const ControlRecord& record) {
-  const bool ended = record.read_up_to >= source_ended;
-  if (!ended && record.read_up_to > log.clock + furthest_ahead) ++counters.corrected_arrivals;
-  Time& read = log.watermarks.try_emplace(std::string{record.source}, long_ago).first->second;
-  if (read < log.clock - watermarks_kept) read = long_ago;
-  const Time up_to = std::min(record.read_up_to, log.clock);
-  if (const auto of = followers_.find(record.source);
-      record.gap_from != Time{} && up_to > read && of != followers_.end())
-    for (Item* item : of->second) gap(*item, record.gap_from, up_to);
-  read = std::max(read, ended ? never : up_to);
-}
-
-// ---- subjects whose records come from other logs
-
-void Shard::State::follow(Item& item, std::string_view source) {
-  auto& follows = item.second.follows;
-  if (std::ranges::any_of(follows, [&](const auto* of) { return of->first == source; })) return;
-  follows.push_back(&*followers_.try_emplace(std::string{source}).first);
-  follows.back()->second.insert(&item);
-}
-
-void Shard::State::follow_sources(Item& item) {
-  const Origins& origins = item.second.subject->origins();
-  for (std::size_t i = 0; i < origins.size(); ++i) follow(item, origins.name(i));
-  if (!origins.empty()) look_after(item, long_ago);
-}
-
-// The first control record behind `look` concerns the subject, whatever it is about.
-void Shard::State::look_after(Item& item, Time look) {
-  Time& known = item.second.look;
-  if (known == look) return;
-  if (known != never) looks_.erase({known, &item});
-  known = look;
-  if (look != never) looks_.emplace(look, &item);
-}
-
-// After each control record; between them, how other subjects' records interleave must not matter. Who follows no
-// source that has moved, and waits for none that falls behind now, is as before.
-void Shard::State::follow_watermarks(std::string_view moved) {
-  Items concerned;
-  if (const auto of = followers_.find(moved); of != followers_.end()) concerned = of->second;
-  for (const auto& [look, item] : looks_) {
-    if (look >= log.clock) break;
-    concerned.insert(item);
-  }
-  for (Item* item : concerned) {
-    Judged& judged = item->second;
-    if (Subject::Backfill* backfill = judged.subject->backfill()) {
-      backfill->follow(log.clock, log.watermarks);
-      continue;
-    }
-    judged.subject->follow(log.clock, log.watermarks);
-    judged.changed = true;
-    look_after(*item, judged.subject->origins().next_change());
-    waiting_.insert(item);
-  }
 }
 
 // ---- the class
@@ -377,6 +340,8 @@ const Counters& Shard::counters() const noexcept { return state_->counters; }
 Time Shard::clock() const noexcept { return state_->log.clock; }
 bool Shard::sealed() const noexcept { return state_->log.sealed && !state_->begun(); }
 std::size_t Shard::subjects() const noexcept { return state_->subjects.size(); }
+std::size_t Shard::state_bytes() const noexcept { return state_->state_bytes; }
+std::map<std::string, std::uint64_t> Shard::take_refused_jobs() { return std::exchange(state_->refused_jobs, {}); }
 std::size_t Shard::kept_for_restarts() const noexcept {
   return state_->marks.size() + state_->forgotten.size() + state_->forgotten_at.size();
 }

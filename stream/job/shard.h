@@ -22,7 +22,8 @@ struct ShardOptions {
   bool restarts = true;                 // keeps what a restore needs; false: there are no sections
   bool ignore_packs = false;            // --rules DIR: that pack holds for the whole log
   std::uint32_t shard = 0, shards = 1;  // subjects are divided by murmur2
-  std::size_t most_subjects = 100'000;
+  // A job is refused while the others take this much state, by estimate (state_bytes()). The cluster is never refused.
+  std::size_t most_state = static_cast<std::size_t>(-1);
   Duration save_every = std::chrono::minutes{4};  // a subject that changes; a quarter more spreads them
 };
 
@@ -49,6 +50,12 @@ class Shard {
   [[nodiscard]] Time clock() const noexcept;
   [[nodiscard]] bool sealed() const noexcept;  // the seal and everything that it ends are judged
   [[nodiscard]] std::size_t subjects() const noexcept;
+  // The state of all jobs, by an estimate that a restart and a replay make again: of an attempt 300 KiB, and of each
+  // signal that came 12 KiB, and 1.25 KiB for each member of the level that owns it.
+  [[nodiscard]] std::size_t state_bytes() const noexcept;
+  // The jobs that were refused since the last call, with the number of their records that were dropped. "": of the jobs
+  // beyond the first 100.
+  [[nodiscard]] std::map<std::string, std::uint64_t> take_refused_jobs();
   // The number of records that only a restore needs: marks in the log and names of forgotten subjects.
   [[nodiscard]] std::size_t kept_for_restarts() const noexcept;
 

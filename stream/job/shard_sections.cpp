@@ -53,6 +53,7 @@ void Shard::State::forget_marks() {
   if (oldest == nullptr || oldest == &marks.front()) return;
   const Position at = oldest->at;
   std::erase_if(forgotten_at, [at](const auto& gone) { return gone.second <= at; });
+  no_room.forget_before(at);
   marks.erase(marks.begin(),
               std::find_if(marks.begin(), marks.end(), [at](const Mark& mark) { return mark.at == at; }));
   PackChange::Key pack = marks.front().log.packs.in_force(marks.front().log.clock).key;
@@ -131,6 +132,7 @@ void Shard::State::save_own(Writer& out) const {
   out(1, marks), out(2, changed), out(3, had);
   if (!forgotten_at.empty()) out(5, forgotten_at);
   if (!unsaved.empty()) out(6, unsaved);
+  if (!no_room.empty()) out(7, no_room);
   if (!refused.empty())
     out.list(4, refused, [](Writer& of, const auto& one) {
       of(1, one.first.from), of(2, one.first.at), of(3, one.second.hash), of(4, one.second.instead);
@@ -141,7 +143,7 @@ Result<void> Shard::State::load_own(Reader& in, std::set<std::string>& changed, 
   in(1, marks);
   for (auto& name : in.get<std::vector<std::string>>(2)) changed.insert(std::move(name));
   const auto hashes = in.get<std::vector<std::string>>(3);
-  in(5, forgotten_at);
+  in(5, forgotten_at), in(7, no_room);
   for (const auto& [name, begun] : in.get<std::map<std::string, Position>>(6)) first = std::min(first, begun);
   in.list(4, [&](Reader& of) {
     const PackChange::Key key{of.get<Time>(1), of.get<Position>(2)};

@@ -53,6 +53,7 @@ struct Shard::State final : private PacksInUse {
     bool pack_changed = false;                    // since then: it is due
     std::vector<Followers::value_type*> follows;  // the sources of its records
     Time look = never;                            // as it stands in `looks_` below
+    std::size_t bytes = 0;                        // of its state, in `state_bytes`
   };
   using Subjects = std::map<std::string, Judged, std::less<>>;
   struct ByTimeThenName {
@@ -103,6 +104,9 @@ struct Shard::State final : private PacksInUse {
   std::vector<std::string> forgotten;                         // subjects whose sections are to be emptied
   std::map<std::string, Position, std::less<>> forgotten_at;  // entries before are about the subject that is gone
   std::size_t backfilling = 0;                                // subjects that are
+  std::size_t state_bytes = 0;                                // of the jobs, by estimate
+  std::map<std::string, std::uint64_t> refused_jobs;          // as take_refused_jobs() returns them
+  RefusedEntries no_room;                                     // entries of jobs that were refused
 
   // ---- marks and restore, in shard_sections.cpp
   [[nodiscard]] bool due_for_saving(const Item& item) const;
@@ -124,6 +128,8 @@ struct Shard::State final : private PacksInUse {
   void mark();
   void judge_on_from(Position position);
   Item* subject(std::string_view name);
+  [[nodiscard]] bool room_for(std::string_view name);
+  void measure(Item& item);
   void schedule(Item& item);
   bool advance(Item& item, TickBudget& budget);
   [[nodiscard]] bool something_due() const { return !due_.empty() && due_.begin()->first <= log.clock; }
@@ -132,11 +138,18 @@ struct Shard::State final : private PacksInUse {
   bool apply(TickBudget& budget);
   void control(const ControlRecord& record);
   void gap(Item& item, Time from, Time to);
+  void forget(Item& item);
+
+  // ---- watermarks, in shard_watermarks.cpp
+  // A source's arrival or watermark further ahead of the append time here is corrected.
+  static constexpr Duration furthest_ahead = std::chrono::minutes{10};
+  // A source without a watermark for so long is forgotten; where it goes on, it is as new.
+  static constexpr Duration watermarks_kept = std::chrono::hours{24};
   void read_watermark(const ControlRecord& record);
   void follow(Item& item, std::string_view source);
   void look_after(Item& item, Time look);
   void follow_watermarks(std::string_view moved);
-  void forget(Item& item);
+
   std::shared_ptr<PackRuntime> runtime(const PackChange& change) override { return runtimes_.of(loaded(change)); }
   std::shared_ptr<Extraction> extraction(const PackChange& change) override {
     return runtimes_.extraction(loaded(change));

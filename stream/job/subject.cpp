@@ -281,6 +281,12 @@ Duration Subject::reach() const {
   return longest + most_lateness + counter_memory + ahead_;
 }
 
+std::size_t Subject::state_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (const auto& attempt : attempts_) bytes += attempt->state_bytes();
+  return bytes;
+}
+
 void Subject::save(Writer& out) const {
   out(1, digest_->value()), out(2, buried_rows_.value()), out(3, started_), out(4, clock_), out(5, sealed_),
       out(6, ahead_);

@@ -59,6 +59,8 @@ class Subject {
   [[nodiscard]] std::optional<SubjectFigures> figures(Time log_clock) const;
   // How far back a restore has to read for its rows, by its clock; 0: it has none.
   [[nodiscard]] Duration reach() const;
+  // What it takes in memory, by estimate.
+  [[nodiscard]] std::size_t state_bytes() const noexcept;
 
   // A place in the log where a restore may begin to read: the origins are remembered as they stand there. Those of
   // places before `oldest` are forgotten.

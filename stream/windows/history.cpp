@@ -39,6 +39,7 @@ SignalHistory* History::State::open(SignalId signal) {
   if (id != gap) plain[id] = signals[id]->plain();  // of step_gap most samples are made here
   if (end != never) signals[id]->end(end);
   kept.insert(std::upper_bound(kept.begin(), kept.end(), id), id);
+  ++kept_at[static_cast<std::size_t>(table.all()[id].owner)];
   return signals[id].get();
 }
 
@@ -218,6 +219,13 @@ std::uint64_t History::rows_digest() const noexcept {
 }
 
 std::uint64_t History::take_let_go() noexcept { return std::exchange(state_->let_go, 0); }
+
+std::size_t History::estimated_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (std::size_t level = 0; level < level_count; ++level)
+    bytes += state_->kept_at[level] * ((12u << 10) + 1280 * state_->topology.size(static_cast<Level>(level)));
+  return bytes;
+}
 
 std::size_t History::retained_bytes() const noexcept {
   std::size_t bytes = state_->early.capacity() * sizeof(EarlyArrival);

@@ -142,6 +142,8 @@ class History {
   [[nodiscard]] std::uint64_t rows_digest() const noexcept;
   // Events that were dropped while a window still counted them, since the last call.
   [[nodiscard]] std::uint64_t take_let_go() noexcept;
+  // About what all of it takes, the judging of it included, when its windows are full: the same after a restore.
+  [[nodiscard]] std::size_t estimated_bytes() const noexcept;
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 

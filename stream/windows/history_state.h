@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -33,6 +34,7 @@ struct History::State {
   std::vector<std::unique_ptr<SignalHistory>> signals;  // by id; null: unwanted, or nothing of it has come
   std::vector<SignalHistory::Plain> plain;              // by id
   std::vector<std::uint32_t> kept;                      // ids of those that are not null, ascending
+  std::array<std::uint32_t, level_count> kept_at{};     // how many of them a level owns
   const std::optional<std::uint32_t>&step, &gap;
 
   Time clock = long_ago;

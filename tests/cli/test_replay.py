@@ -28,6 +28,17 @@ class Replay(WithJournal):
             self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
             self.assertIn(f" UTC, {reason}: {reported}\n", tocsin("status", journal).stdout)
 
+    def test_new_jobs_beyond_a_state_size_are_refused_counted_and_named(self):
+        lines, journal = self.base / "room.jsonl", self.base / "room"
+        lines.write_text("".join(json.dumps({"t": BEGIN + place, "job": job, "line": "hello"}) + "\n"
+                                 for place, job in enumerate(("first", "second", "first", "second", "third"))))
+        self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
+        done = tocsin("replay", journal, "--counters", "--state-size", "1B")
+        self.assertIn(" lines 2 ", done.stdout)
+        self.assertIn(" state_limit 3 ", done.stdout)
+        self.assertRegex(done.stdout + done.stderr, r"dropped 3 records, of 'second' \(2\), 'third' \(1\)")
+        self.assertIn(" state_limit 0 ", tocsin("replay", journal, "--counters").stdout)
+
     def test_ranks_that_no_collector_has_seen_are_missed_where_those_that_are_seen_rest_from_the_start(self):
         records = [{"t": BEGIN, "event": "start", "world_size": 3}, {"t": BEGIN, "line": "starting"}]
         for second in range(0, 151):

@@ -144,6 +144,7 @@ struct Outcome {
   std::map<std::string, std::uint64_t> digests, rows;
   std::map<std::string, std::vector<std::string>> reported;
   std::vector<std::string> firing;
+  std::size_t state_bytes = 0;
 };
 
 std::vector<std::string> firing(const stream::Shard& shard) {
@@ -168,7 +169,8 @@ Outcome judge(const World& world, const stream::ShardOptions& options, const std
   while (or_fail(runner.step(1 << 20, ticks)) > 0) (void)runner.hand_over();
   while (runner.waits()) (void)runner.hand_over();
   CHECK(published.changed.empty());
-  return {runner.shard().digests(), runner.shard().row_digests(), published.of(), firing(runner.shard())};
+  return {runner.shard().digests(), runner.shard().row_digests(), published.of(), firing(runner.shard()),
+          runner.shard().state_bytes()};
 }
 
 Outcome judge_with_restarts(const World& world, stream::ShardOptions options, Random& random) {
@@ -199,7 +201,11 @@ Outcome judge_with_restarts(const World& world, stream::ShardOptions options, Ra
       while (runner.waits() || !under_way.empty()) hand_over();
     else if (below(random, 4) == 0) (void)runner.hand_over_all();
     else if (below(random, 2) == 0) (void)under_way.arrive();  // it was kept, but the process had gone
-    outcome = {runner.shard().digests(), runner.shard().row_digests(), {}, firing(runner.shard())};
+    outcome = {runner.shard().digests(),
+               runner.shard().row_digests(),
+               {},
+               firing(runner.shard()),
+               runner.shard().state_bytes()};
   }
   for (const std::string& changed : published.changed) FAIL_CHECK(changed);
   outcome.reported = published.of();
@@ -226,6 +232,7 @@ void compare(const Outcome& a, const Outcome& b, const std::string& subject = {}
       FAIL_CHECK((x == lines.end() ? "nothing" : *x), "\nagainst\n", (y == found->second.end() ? "nothing" : *y));
   }
   if (subject.empty()) CHECK(a.firing == b.firing);
+  if (subject.empty()) CHECK(a.state_bytes == b.state_bytes);
 }
 
 unsigned many() {
@@ -259,6 +266,11 @@ std::size_t judge_in_all_ways(std::uint32_t seed, WorldOptions made = {}) {
   for (std::uint32_t again = 0; again < tocsin::test::tries(3); ++again) {
     INFO("restarts ", again);
     compare(whole, judge_with_restarts(world, options, random));
+  }
+  {
+    INFO("with room for some of the jobs");
+    options.most_state = below(random, 1 << 20);
+    compare(judge(world, options), judge_with_restarts(world, options, random));
   }
   std::size_t reports = 0;
   for (const auto& [name, lines] : whole.reported) reports += lines.size();

@@ -88,6 +88,40 @@ TEST_CASE("lists of members are remembered within a room, however many a produce
   const std::size_t few = bytes(2'000);
   CHECK(bytes(20'000) < few + 64 * 1024);
 }
+TEST_CASE("the estimate of the state that jobs take is right within half and twice") {
+  struct Shape {
+    int jobs, ranks, seconds;
+  };
+  for (const auto& [jobs, ranks, seconds] : {Shape{20, 1, 1}, Shape{1, 1, 900}, Shape{4, 8, 900}, Shape{1, 256, 120}}) {
+    CAPTURE(ranks);
+    CAPTURE(seconds);
+    Log log;
+    log.sample("warm", 0);
+    log.beat(1);
+    const std::size_t before = heap().bytes, estimated = log.shard.state_bytes();
+    for (int s = 0; s < seconds; ++s) {
+      for (int job = 0; job < jobs; ++job) {
+        EntryBuilder b;
+        b.about("job-" + std::to_string(job));
+        for (int rank = 0; rank < ranks; ++rank) {
+          std::vector<EntryBuilder::Value> values;
+          for (const stream::SignalDefinition& signal : shipped().pack->signals.all())
+            if (signal.kind != stream::SignalKind::event && signal.kind != stream::SignalKind::liveness &&
+                signal.owner != stream::Level::job && !signal.textual() && (seconds > 1 || signal.name == "step"))
+              values.push_back({signal.name, s + rank / 100.0, signal.unit, false});
+          const std::string node = "n" + std::to_string(rank / 8), gpu = std::to_string(rank % 8);
+          b.sample(at(s + 2), {stream::Level::rank, static_cast<std::uint32_t>(rank), node, gpu}, values);
+        }
+        log.consume(b, s + 2);
+      }
+      log.beat(s + 2.5);
+    }
+    for (int s = 0; s < 60; ++s) log.beat(seconds + 3 + s);
+    const std::size_t taken = heap().bytes - before, held = log.shard.state_bytes() - estimated;
+    CHECK(held > taken / 2);
+    CHECK(held < taken * 2);
+  }
+}
 TEST_CASE("a job of one record takes at most 350 KiB, however many there are") {
   const auto bytes = [](int jobs) {
     Log log;

@@ -229,3 +229,24 @@ TEST_CASE("a rule that fails is lines once for each of its messages, not at each
   CHECK(world.owner.lines[0].starts_with("rule 'failing' failed and is set aside"));
   CHECK(world.owner.lines[0].find("failing.lua:5") != std::string::npos);
 }
+
+TEST_CASE("jobs for which there is no room are named in the log, at once and then those of a while in one line") {
+  for (const auto pace : {std::chrono::milliseconds{0}, std::chrono::milliseconds{3'600'000}}) {
+    World world;
+    auto options = world.options();
+    options.entries_a_step = 1;
+    options.pace = pace;
+    options.shard.most_state = 1;  // the first job takes it
+    ShardLoop loop{world.ports(), world.owner, options};
+    REQUIRE(loop.restore());
+    REQUIRE(loop.run());
+    CHECK(loop.runner().shard().subjects() == 1);
+    const std::uint64_t refused = loop.runner().shard().counters().state_limit;
+    const auto& lines = world.owner.lines;
+    REQUIRE(refused > 2);
+    REQUIRE(lines.size() == (pace.count() == 0 ? refused : 2));
+    CHECK(lines[0].ends_with(" of the 0 MiB of limits.state_size; dropped 1 records, of 'job-1' (1)"));
+    if (lines.size() == 2)
+      CHECK(lines[1].find("; dropped " + std::to_string(refused - 1) + " records, of ") != std::string::npos);
+  }
+}

@@ -33,6 +33,17 @@ const stream::LoadedPack& limits_pack() {
   return pack;
 }
 
+constexpr double day = 86'400;
+constexpr std::size_t two_jobs = 500u << 10;  // of state: a third one is refused
+
+// An event of rank 0, or what begins and ends a job.
+void record(SmallJob& log, const std::string& job, double s, const char* event = "boom") {
+  EntryBuilder b;
+  b.about(job);
+  b.event(SmallJob::at(s), event == std::string{"boom"} ? EntryBuilder::rank(0) : EntryBuilder::job(), event, {});
+  log.consume(b.entry(), s);
+}
+
 // So many events of a rank, evenly between two times, with fields as given.
 void feed_events(SmallJob& job, std::uint32_t rank, int many, double from, double to,
                  const std::function<std::vector<EntryBuilder::Field>(int)>& fields) {
@@ -127,4 +138,50 @@ TEST_CASE("a rank beyond the limit is counted, and the others of its block are r
   CHECK(with->last("hot", 1) == Truth::no);
   CHECK(with->last("hot", 3) == Truth::yes);
   CHECK(with->digest() == without->digest());
+}
+
+TEST_CASE("a new job is refused while the others take all room for state, and jobs that are there go on") {
+  SmallJob log{limits_pack(), nullptr, {.most_state = two_jobs}};
+  record(log, "a", 0), record(log, "b", 1);
+  CHECK(log.shard.state_bytes() >= two_jobs);
+  for (int i = 0; i < 3; ++i) record(log, "c", 2 + i);
+  record(log, "d", 5), record(log, "a", 6), record(log, "cluster", 7);
+  CHECK(log.shard.subjects() == 3);
+  CHECK(log.shard.counters().events == 4);
+  CHECK(log.shard.counters().state_limit == 4);
+  CHECK(log.shard.take_refused_jobs() == std::map<std::string, std::uint64_t>{{"c", 3}, {"d", 1}});
+  CHECK(log.shard.take_refused_jobs().empty());
+  record(log, "a", 8, "end");
+  log.beats(9, 200);
+  record(log, "e", 201);  // a is over
+  CHECK(log.shard.digests().contains("e"));
+  for (int i = 0; i < 1000; ++i) record(log, "job" + std::to_string(i), 202);
+  const auto refused = log.shard.take_refused_jobs();
+  CHECK(refused.size() == 101);
+  CHECK(refused.at("") == 900);
+}
+
+TEST_CASE("whether there was room for a job is decided once, however often it is restarted") {
+  for (const bool refused : {true, false}) {
+    SmallJob log{limits_pack(), nullptr, {.most_state = two_jobs}};
+    record(log, "a", 0, "start");
+    record(log, "b", 1);
+    if (!refused) record(log, "a", 2, "end"), log.beats(3, 200);
+    else log.beats(3, 100);
+    record(log, "b", 200);
+    auto kept = log.shard.take_sections(true);
+    const double s = 201;
+    record(log, "c", s);
+    CHECK(log.shard.counters().state_limit == refused);
+    // From here on, a decision about c would be another.
+    if (refused) record(log, "a", s + 1, "end"), log.beats(s + 2, s + day + 300);
+    else record(log, "b", s + 1), record(log, "d", s + 1);
+    for (auto& [name, bytes] : log.shard.take_own_section()) kept[name] = bytes;
+    const stream::Position handed_over = log.end();
+    log.beats(s + day + 301, s + day + 310);
+    SmallJob again{limits_pack(), nullptr, {.most_state = two_jobs}};
+    again.restore(log, kept, handed_over);
+    CHECK(again.shard.digests() == log.shard.digests());
+    CHECK(again.shard.state_bytes() == log.shard.state_bytes());
+  }
 }

@@ -189,7 +189,7 @@ TEST_CASE("a re-keyed record moves neither the log's clock nor another job") {
 }
 
 TEST_CASE("a finished job is forgotten a day after its end, and room is for the next") {
-  SmallJob log{heat_pack(), nullptr, {.most_subjects = 2}};
+  SmallJob log{heat_pack(), nullptr, {.most_state = 500u << 10}};
   const auto run = [&](const char* job, double s) {
     event(log, job, s, "start");
     heat(log, job, s + 1, 1);
@@ -197,7 +197,7 @@ TEST_CASE("a finished job is forgotten a day after its end, and room is for the 
   };
   run("a", 0), run("b", 10), run("c", 20);
   CHECK(log.shard.subjects() == 2);
-  CHECK(log.shard.counters().subject_limit == 3);
+  CHECK(log.shard.counters().state_limit == 3);
   for (double s = 60; s < 1000; s += 60) log.beats(s, s);
   heat(log, "a", 1000, 1);  // a stray
   CHECK(log.shard.counters().strays == 1);
@@ -211,7 +211,7 @@ TEST_CASE("a finished job is forgotten a day after its end, and room is for the 
   CHECK(sections.at("a").empty());
   run("c", 13 + day + 1);
   CHECK(log.shard.subjects() == 1);
-  CHECK(log.shard.counters().subject_limit == 3);
+  CHECK(log.shard.counters().state_limit == 3);
 }
 
 TEST_CASE("the record at which a job is forgotten begins it anew") {
