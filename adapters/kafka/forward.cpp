@@ -18,7 +18,7 @@
 #include "adapters/kafka/topic_settings.h"
 #include "schemas/codec.h"
 #include "stream/job/murmur2.h"
-#include "stream/values/source_end.h"
+#include "stream/values/record.h"
 
 namespace tocsin::adapters::kafka {
 

@@ -104,6 +104,32 @@ void Attempt::use(const PackChange& pack, Time from) {
   telemetry_.change_lines(from);
 }
 
+// ---- the other attempts of the job
+
+// Texts of earlier attempts are texts of this one from now on.
+void Attempt::read_earlier() {
+  std::vector<double> texts;
+  while (const auto text = earlier_->texts.text(static_cast<double>(texts.size())))
+    texts.push_back(telemetry_.intern(*text));
+  telemetry_.history().read_earlier(*earlier_, std::move(texts), before_);
+}
+
+bool Attempt::add_to_earlier() {
+  if (!over() || std::exchange(added_to_earlier_, true)) return false;
+  telemetry_.history().add_to(*earlier_, start_, end_, telemetry_.coverage(),
+                              [this](double symbol) { return telemetry_.symbols().text(symbol); });
+  return true;
+}
+
+void Attempt::earlier_changed(Time at) {
+  read_earlier();
+  judge_->disturb(at);
+}
+
+void Attempt::expire(Time clock) {
+  while (judge_->next_due() <= clock) judge_->perform(judge_->next_due());
+}
+
 void Attempt::save(Writer& out) const {
   out(1, name_), out(2, start_), out(3, start_position_);
   telemetry_.save(out);

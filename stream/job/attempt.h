@@ -11,11 +11,16 @@
 
 #include "stream/job/figures.h"
 #include "stream/job/telemetry.h"
-#include "stream/job/tick_budget.h"
 #include "stream/rules/judge.h"
 #include "stream/windows/earlier.h"
 
 namespace tocsin::stream {
+
+// How many ticks may run before the caller wants to be back.
+struct TickBudget {
+  std::size_t left;
+  bool take() noexcept { return left != 0 && left-- != 0; }
+};
 
 // One start of a job, or the cluster: its members, what it retains of their signals, and the rules that judge it.
 // Records go in, in the order of the log; everything due before a record is done before it (advance). Owned by its

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "stream/extractor.h"
-#include "stream/job/packs_in_use.h"
+#include "stream/job/pack_runtime.h"
 
 namespace tocsin::stream {
 

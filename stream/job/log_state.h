@@ -19,8 +19,10 @@ struct LogState {
   PackTimeline packs;
   Duplicates duplicates;  // of control records
 
-  void save(Writer& out) const;
-  void load(Reader& in);
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.clock), archive(2, self.last_beat), archive(3, self.sealed), archive(4, self.watermarks);
+    archive(5, self.packs), archive(6, self.duplicates);
+  }
 };
 
 }  // namespace tocsin::stream

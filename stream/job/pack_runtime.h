@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "stream/job/pack_timeline.h"
 #include "stream/ports.h"
 #include "stream/rules/script_runtime.h"
 #include "stream/windows/retention.h"
@@ -61,6 +62,16 @@ class PackRuntimes {
 
   std::map<const Pack*, std::weak_ptr<PackRuntime>> runtimes_;
   std::map<std::uint64_t, std::weak_ptr<Extraction>> extractions_;  // by hash
+};
+
+// What the changes of a log's timeline stand for in one shard.
+class PacksInUse {
+ public:
+  virtual ~PacksInUse() = default;
+  // The runtime of a change's pack; where the pack cannot be had, of the one before it (counted).
+  virtual std::shared_ptr<PackRuntime> runtime(const PackChange& change) = 0;
+  // The extraction of that pack; null: it extracts nothing. Packs whose patterns and parsers are the same have one.
+  virtual std::shared_ptr<Extraction> extraction(const PackChange& change) = 0;
 };
 
 }  // namespace tocsin::stream

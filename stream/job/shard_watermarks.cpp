@@ -3,7 +3,7 @@
 
 #include "stream/job/backfill.h"
 #include "stream/job/shard_state.h"
-#include "stream/values/source_end.h"
+#include "stream/values/record.h"
 
 namespace tocsin::stream {
 

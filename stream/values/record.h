@@ -90,6 +90,9 @@ struct CoverageRecord {
 // Beats further apart are a gap: nobody could write.
 inline constexpr Duration widest_beat = std::chrono::seconds{5};
 
+// What a watermark says of a source that has ended: it has been read to the end of time, and nothing waits for it.
+inline constexpr Time source_ended = at_nanoseconds(std::int64_t{1} << 62);
+
 struct ControlRecord {
   enum class Kind : std::uint8_t { beat, watermark, pack, seal };
   Kind kind = Kind::beat;

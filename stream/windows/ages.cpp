@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "stream/values/constant_column.h"
 
 namespace tocsin::stream {
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "stream/values/constant_column.h"
 #include "stream/windows/history_state.h"
 
 namespace tocsin::stream {
@@ -237,6 +236,43 @@ std::size_t History::retained_samples() const noexcept {
   std::size_t samples = 0;
   for (const std::uint32_t id : state_->kept) samples += state_->signals[id]->retained_samples();
   return samples;
+}
+
+// ---- what is shown of an attempt while it runs
+
+const Accumulators* SignalHistory::since_start() const noexcept {
+  if (!points_ || points_->attempts.empty()) return nullptr;
+  return &points_->attempts.front().accumulators;
+}
+
+const PointsView* SignalHistory::latest_points() const noexcept {
+  const PointsView* most = nullptr;
+  if (points_)
+    for (const PointsView& view : points_->windows)
+      if (most == nullptr || view.spec().points > most->spec().points) most = &view;
+  return most;
+}
+
+History::Steps History::steps() const noexcept {
+  const State& s = *state_;
+  if (!s.step || !s.signals[*s.step]) return {};
+  const SignalHistory& steps = *s.signals[*s.step];
+  return {steps.step_values, steps.step_changes};
+}
+
+bool History::came(SignalId signal) const noexcept {
+  const SignalHistory* found = state_->find(signal);
+  return found != nullptr && found->arrivals.any();
+}
+
+const Accumulators* History::since_start(SignalId signal) const {
+  const SignalHistory* found = state_->open(signal);
+  return found == nullptr ? nullptr : found->since_start();
+}
+
+const PointsView* History::latest_points(SignalId signal) const noexcept {
+  const SignalHistory* found = state_->find(signal);
+  return found == nullptr ? nullptr : found->latest_points();
 }
 
 }  // namespace tocsin::stream

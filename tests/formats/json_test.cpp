@@ -8,7 +8,7 @@
 #include "adapters/formats/json.h"
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/printable.h"
-#include "stream/values/source_end.h"
+#include "stream/values/record.h"
 #include "stream/values/value.h"
 #include "tests/schemas/entries.h"
 #include "tests/seed.h"

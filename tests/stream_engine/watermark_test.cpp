@@ -7,7 +7,7 @@
 #include <random>
 
 #include "dsl/load/loader.h"
-#include "stream/values/source_end.h"
+#include "stream/values/record.h"
 #include "tests/seed.h"
 #include "tests/stream_engine/generated_log.h"
 
