@@ -38,6 +38,7 @@ Result<void> ShardRunner::restore() {
 
 Result<std::size_t> ShardRunner::step(std::size_t most_entries, std::size_t most_ticks, bool until_reports) {
   const std::uint64_t before = shard_.counters().ticks;
+  const bool restoring = shard_.restoring();
   std::size_t entries = 0;
   while (entries < most_entries && !shard_.sealed()) {
     const std::uint64_t ticks = shard_.counters().ticks - before;
@@ -53,6 +54,7 @@ Result<std::size_t> ShardRunner::step(std::size_t most_entries, std::size_t most
     position_ = std::exchange(entry_, nullptr)->next;
     ++judged_;
     if (ports_.snapshots != nullptr && shard_.sections_due() && take(shard_.take_sections())) break;
+    if (restoring && !shard_.restoring()) break;
     if (until_reports && !pending_.reports.empty()) break;
   }
   return entries;

@@ -27,8 +27,9 @@ class ShardRunner final : private stream::AlertSink {
   // Loads the newest state, if there is one, and seeks to where its rows begin. Call it before the first step.
   stream::Result<void> restore();
   // Judges at most `most_entries` entries. Returns early at the end of the log, after the seal, when sections are due,
-  // after `most_ticks` ticks (the rest of that entry's ticks run in the next steps, so that the owner can poll between
-  // them), and with `until_reports` after an entry that made reports. Returns the number of entries it worked on.
+  // where a restore ends (what fires there was reported before), after `most_ticks` ticks (the rest of that entry's
+  // ticks run in the next steps, so that the owner can poll between them), and with `until_reports` after an entry that
+  // made reports. Returns the number of entries it worked on.
   static constexpr std::size_t ticks_a_step = 256;
   stream::Result<std::size_t> step(std::size_t most_entries, std::size_t most_ticks = ticks_a_step,
                                    bool until_reports = false);

@@ -223,6 +223,26 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a step ends where a restore ends, before anything is judged that was not handed over") {
+  MemoryStore store;
+  MemoryLog entries{log()};
+  MemoryPacks packs{pack()};
+  stream::Position handed_over{};
+  {
+    ShardRunner runner{pack(), {entries, store, packs, &store}};
+    REQUIRE(*runner.step(5) == 5);  // of a log so young that no section is due where the restore ends
+    REQUIRE(runner.hand_over_all());
+    handed_over = runner.position();
+  }
+  REQUIRE(entries.seek({}));
+  ShardRunner runner{pack(), {entries, store, packs, &store}};
+  REQUIRE(runner.restore());
+  REQUIRE(runner.shard().restoring());
+  while (runner.shard().restoring()) REQUIRE(*runner.step(1'000'000, 1'000'000) > 0);
+  CHECK(runner.position() == handed_over);
+  CHECK(runner.reports_waiting() == 0);
+}
+
 TEST_CASE(
     "a runner has something to hand over whenever the partition is to be shown as its own, at the position that it "
     "has") {
