@@ -7,13 +7,13 @@ local BENIGN   = { 37, 38, 43, 44, 45, 154 }
 
 rule "gpu_xids_in_jobs" {
   scope = "cluster", family = "B2", severity = "critical", per = "gpu", every = { "xid", "5m" },
-  summary = "A GPU fails in one job after the other",
+  summary = "GPU fails in one job after another",
   needs = { xid = signal "xid" { over = "7d" } },
   -- Where more than `few` GPUs of a node fail so, it is what they share.
   params = { hardware = HARDWARE, twice = 2, few = 2 },
   shows = "GPU {gpu} of {node}: such XIDs in {jobs:.0f} jobs in 7 days, the last XID {code:.0f} in job {job}",
   causes = {
-    broken = "errors that want the GPU reset came in {jobs:.0f} jobs: what was done after the first did not mend it",
+    broken = "errors that want the GPU reset came in {jobs:.0f} jobs: what was done after the first did not fix it",
     shared = "several GPUs of {node} fail like this: what they share is at fault, its power supply, baseboard or PCIe switches",
   },
   actions = {
@@ -32,7 +32,7 @@ rule "gpu_xids_in_jobs" {
 
 rule "gpu_errors_in_jobs" {
   scope = "cluster", family = "B2", severity = "warning", per = "gpu", every = { "xid", "5m" },
-  summary = "Errors stay with one GPU of a node, from job to job",
+  summary = "One GPU of a node has had errors in several jobs",
   needs = { xid = signal "xid" { over = "7d" } },
   -- An error of a program comes on all GPUs that run it. One that stays with few of a node's GPUs in `often` jobs may be theirs; a job that had
   -- but one GPU proves nothing about the others.
@@ -50,7 +50,7 @@ rule "gpu_errors_in_jobs" {
 
 rule "rack_power_brake" {
   scope = "cluster", family = "B3", severity = "critical", per = "rack", every = "30s",
-  summary = "The power brake slows several nodes of a rack at once",
+  summary = "Power brake slowdown on several nodes of a rack",
   needs = {
     brake   = signal "throttle_brake"      { over = "2m" },
     reasons = signal "clock_event_reasons" { over = "2m" },
@@ -60,7 +60,7 @@ rule "rack_power_brake" {
   shows = "rack {rack}: {n:.0f} nodes are slowed by the power brake, their worst GPUs {share:.0%} of the time",
   causes = { all = "all nodes of the rack: its supply gives less than they ask for" },
   actions = {
-    all       = "look at the power supply of rack {rack} (PDU, breakers, feed); take load off it until it is mended",
+    all       = "look at the power supply of rack {rack} (PDU, breakers, feed); take load off it until it is repaired",
     otherwise = "look at the feed and the power supplies of rack {rack} (PDU, breakers); drain the nodes that stay slowed",
   },
   evaluate = function(cluster, p)

@@ -31,7 +31,7 @@ local function well(job) return job.ended:last():is("completed", "cancelled", "t
 
 rule "startup_crash" {
   family = "A1", severity = "critical", per = "job", every = "end",
-  summary = "The job failed before its first step, by an error of its own",
+  summary = "Crashed during startup",
   needs = {
     raised   = signal "traceback"         { over = "attempt" },
     first    = signal "exception_raised"  { over = "attempt" },
@@ -73,15 +73,15 @@ rule "startup_crash" {
   -- ran on: a program that cannot do without what is missing ends at once.
   params = { together = 0.5, last = "5m", line = "1m", ended = 0.5 },
   actions = {
-    reached     = "mend {site}, or what it gives to the library, then start the job again",
-    exception   = { "mend {place}, then start the job again", "mend what raised {class}, then start the job again", "mend what the log's traceback names, then start the job again" },
+    reached     = "fix {site}, or what it gives to the library, then start the job again",
+    exception   = { "fix {place}, then start the job again", "fix what raised {class}, then start the job again", "fix what the log's traceback names, then start the job again" },
     environment = "install what is missing on every node of the job, then start it again",
     asset       = "put the file, the model or the data where the job looks for it, and let it be read; then start it again",
-    storage     = "free space, or mend the file system; then start the job again",
+    storage     = "free space, or fix the file system; then start the job again",
     usage       = "correct the command line, then start the job again",
     gpu         = { "run nvidia-smi on {node}: drain {node} if it fails there, end what an earlier job left on its GPUs, else correct the job's request for GPUs",
                     "run nvidia-smi on the job's nodes: drain one where it fails, end what an earlier job left on a GPU" },
-    otherwise   = { "read the end of the log of {who}, mend it, then start the job again", "read the end of the job's log, mend it, then start the job again" },
+    otherwise   = { "read the end of the log of {who}, fix it, then start the job again", "read the end of the job's log, fix it, then start the job again" },
   },
   evaluate = function(job, p)
     local ended   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely()
@@ -127,7 +127,7 @@ rule "startup_crash" {
 
 rule "exception" {
   family = "A1", severity = "critical", per = "job", every = "end",
-  summary = "A process ended by an exception of its own",
+  summary = "Unhandled exception",
   needs = {
     saved    = signal "checkpoint_saved" { over = "attempt" },
     raised   = signal "traceback"         { over = "attempt" },
@@ -153,9 +153,9 @@ rule "exception" {
     linked = "it led to {last}: {words}, in {at}, which ended the program",
   },
   actions = {
-    reached   = { "mend {site}, or what it gives to the library; start again and resume from checkpoint {saved:.0f}", "mend {site}, or what it gives to the library, then start the job again" },
-    own       = { "mend {place}, then start again and resume from checkpoint {saved:.0f}", "mend {place}, then start the job again" },
-    otherwise = { "mend what raised {class}, then start the job again", "read the last traceback of the log, mend it, then start the job again" },
+    reached   = { "fix {site}, or what it gives to the library; start again and resume from checkpoint {saved:.0f}", "fix {site}, or what it gives to the library, then start the job again" },
+    own       = { "fix {place}, then start again and resume from checkpoint {saved:.0f}", "fix {place}, then start the job again" },
+    otherwise = { "fix what raised {class}, then start the job again", "read the last traceback of the log, fix it, then start the job again" },
   },
   evaluate = function(job, p)
     local own     = job.raised:except { exception = OTHERS, part = "consequence" }
@@ -184,7 +184,7 @@ rule "exception" {
 
 rule "exception_cut" {
   family = "A1", severity = "critical", per = "job", every = "end",
-  summary = "A process ended by an exception of which the log does not show the end",
+  summary = "Unhandled exception (traceback truncated)",
   needs = {
     saved    = signal "checkpoint_saved" { over = "attempt" },
     first    = signal "exception_raised" { over = "attempt" },
@@ -201,7 +201,7 @@ rule "exception_cut" {
                 "collective_hang", "collective_timeout", "collective_failed", "loss_not_finite", "node_down", "node_lost", "preempted" },
   shows = "a traceback began, and its end is missing: {who}",
   causes = { cut = "the lines between come from another stream or another rank, or the process ended before all was written" },
-  actions = { otherwise = { "read the last traceback of {who} in the log, mend it, then start again and resume from checkpoint {saved:.0f}", "read the last traceback of {who} in the log, mend it, then start the job again" } },
+  actions = { otherwise = { "read the last traceback of {who} in the log, fix it, then start again and resume from checkpoint {saved:.0f}", "read the last traceback of {who} in the log, fix it, then start the job again" } },
   evaluate = function(job, p)
     local part   = job.first:where { exception = "cut off" }
     local asked  = job.first:where { exception = { "KeyboardInterrupt", "SignalException", "SystemExit" } }:count():above(0):surely()      -- a person's end, printed in pieces

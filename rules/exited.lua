@@ -2,7 +2,7 @@
 
 rule "rank_exited" {
   family = "A1", severity = "critical", per = "job", every = "end",
-  summary = "A rank ended by itself, without a traceback, and the others lost it",
+  summary = "Rank exited without a traceback; peers lost connection",
   needs = {
     saved   = signal "checkpoint_saved" { over = "attempt" },
     lost    = signal "peer_lost"        { over = "attempt" },
@@ -26,7 +26,7 @@ rule "rank_exited" {
     early = "its launcher reports the end of the others and not of this one: it ended with exit code 0 while they were at work (its data ran out, an early return, os._exit)",
   },
   actions = {
-    coded = { "read the last lines of rank {rank} for why it gave up, mend that, then start again and resume from checkpoint {saved:.0f}", "read the last lines of {who} for why it gave up, mend that, then start the job again" },
+    coded = { "read the last lines of rank {rank} for why it gave up, fix that, then start again and resume from checkpoint {saved:.0f}", "read the last lines of {who} for why it gave up, fix that, then start the job again" },
     early = "make all ranks end after the same step: compare how many batches each has (an uneven share of the data, drop_last), and look where {who} may return early; then start the job again",
   },
   evaluate = function(job, p)

@@ -23,7 +23,7 @@ end
 
 rule "stalled" {
   family = "C", severity = "critical", per = "job", every = "5s",
-  summary = "The job has made no step for longer than its own history allows",
+  summary = "No training progress",
   needs = {
     step     = signal "step"                { over = "attempt" },
     gap      = signal "step_gap"            { over = 64, lag = 4, least = 8 },
@@ -163,7 +163,7 @@ rule "stalled" {
 
 rule "collective_hang" {
   family = "C2", severity = "critical", per = "job", every = "5s",
-  summary = "Ranks wait in a collective for others",
+  summary = "NCCL collective hang",
   needs = {
     stalled  = finding "stalled",
     step     = signal "step"                { over = "attempt" },
@@ -254,7 +254,7 @@ rule "collective_hang" {
 
 rule "idle_hang" {
   family = "C3", severity = "critical", per = "job", every = "5s",
-  summary = "No rank works, and none waits in a collective",
+  summary = "Job hung outside collectives, all ranks idle",
   needs = {
     stalled  = finding "stalled",
     step     = signal "step"                { over = "attempt" },

@@ -2,7 +2,7 @@
 
 rule "collective_timeout" {
   family = "C2", severity = "critical", per = "job", every = { "late", "reported", "stuck", "absent", "10s" },
-  summary = "A watchdog gave up on a collective",
+  summary = "NCCL watchdog timeout",
   needs = {
     saved    = signal "checkpoint_saved" { over = "attempt" },
     late   = signal "collective_timeout" { over = "attempt" },
@@ -45,7 +45,7 @@ rule "collective_timeout" {
 
 rule "stack_in_collective" {
   family = "C2", severity = "warning", per = "job", every = { "stack", "10s" },
-  summary = "Somebody looks into processes that wait in a collective",
+  summary = "A stack dump shows processes waiting in a collective",
   needs = { stack = signal "stack_in_collective" { over = "10m" }, segv = signal "segfault" { over = "10m" }, bus = signal "bus_error" { over = "10m" } },
   clear = "for 10m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
   shows = "stacks in a collective were printed",
@@ -58,7 +58,7 @@ rule "stack_in_collective" {
 
 rule "collective_stalled" {
   family = "C2", severity = "warning", per = "job", every = { "10s", "end" },      -- which ranks, the lines after the first say
-  summary = "Some ranks have not asked for a collective in which others wait",
+  summary = "Some ranks have not entered a collective that others wait in",
   needs = { stall = signal "collective_stalled" { over = "5m" }, absent = signal "collective_unasked" { over = "5m" } },
   clear = "for 5m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
   shows = "a minute in a collective that not all ranks have asked for; named: {who}",
@@ -72,7 +72,7 @@ rule "collective_stalled" {
 
 rule "gpus_waited" {
   family = "C2", severity = "warning", per = "job", every = "end",
-  summary = "When last looked at, a GPU was idle while the others were busy without working",
+  summary = "One GPU idle while the others spin in a collective",
   needs = {
     gr     = signal "gr_engine_active" { over = "attempt" },
     power  = signal "gpu_power"        { over = "attempt" },
@@ -103,7 +103,7 @@ rule "gpus_waited" {
 
 rule "collective_failed" {
   family = "C2", severity = "critical", per = "job", every = { "nccl", "10s" },
-  summary = "A collective failed",
+  summary = "Collective failed",
   needs = { saved = signal "checkpoint_saved" { over = "attempt" }, nccl = signal "nccl_error" { over = "attempt" }, first = signal "exception_raised" { over = "attempt" } },
   -- What a rank reports after another one raised an exception of its own is a consequence of that.
   params = { others = { "unheeded", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError", "KeyboardInterrupt", "SystemExit" } },
@@ -122,7 +122,7 @@ rule "collective_failed" {
 
 rule "collective_warned" {
   family = "C2", severity = "critical", per = "job", every = "end",
-  summary = "NCCL warned, and the job made no step after it",
+  summary = "NCCL warning, and no step since",
   needs = {
     warned = signal "nccl_warning"   { over = "attempt" },
     step   = signal "step"           { over = "attempt" },
@@ -148,7 +148,7 @@ rule "collective_warned" {
 
 rule "kernel_hang" {
   family = "C2", severity = "critical", per = "job", every = "10s",
-  summary = "Kernels run without end on most ranks",
+  summary = "Kernels do not finish on most ranks",
   needs = { hung = signal "rank_hung" { over = "1m" }, step = signal "step" { over = "1m" } },
   -- One rank alone may have a long kernel; DLRover waits for all of them, for five minutes.
   fire = "for 1m", yields_to = { "collective_hang", "rank_killed", "node_down" },
@@ -163,7 +163,7 @@ rule "kernel_hang" {
 
 rule "rendezvous_failed" {
   family = "C1", severity = "critical", per = "job", every = { "timeout", "failed", "port", "missed", "10s" },
-  summary = "The rendezvous failed",
+  summary = "Rendezvous failed",
   needs = {
     timeout = signal "rendezvous_timeout" { over = "attempt" },
     failed  = signal "rendezvous_failed"  { over = "attempt" },
@@ -199,7 +199,7 @@ rule "rendezvous_failed" {
 
 rule "rendezvous_unfinished" {
   family = "C1", severity = "warning", per = "job", every = "end",
-  summary = "Ended while ranks still tried to reach each other",
+  summary = "Ended while ranks were still connecting to each other",
   needs = {
     trouble = signal "rendezvous_trouble" { over = "attempt" },
     raised  = signal "traceback"          { over = "attempt" },
@@ -219,7 +219,7 @@ rule "rendezvous_unfinished" {
 
 rule "hung_task" {
   family = "C3", severity = "warning", per = "job", every = { "task", "30s" },
-  summary = "The kernel sees a process that waits for a device without an end",
+  summary = "Kernel reports a hung task (D state)",
   needs = { task = signal "hung_task" { over = "10m" } },
   clear = "for 10m", yields_to = { "collective_hang", "node_down" },
   shows = "process {pid:.0f} is blocked for more than {seconds}",
@@ -231,7 +231,7 @@ rule "hung_task" {
 
 rule "file_server_lost" {
   family = "C3", severity = "warning", per = "job", every = { "silent", "back", "30s" },
-  summary = "A file server does not answer, and the kernel waits for it",
+  summary = "File server not responding",
   needs = {
     silent = signal "file_server_silent" { over = "attempt" },
     back   = signal "file_server_back"   { over = "attempt" },

@@ -2,7 +2,7 @@
 
 rule "launcher_hung_up" {
   family = "A2", severity = "warning", per = "job", every = "end",
-  summary = "The launcher was ended because its terminal was closed",
+  summary = "Launcher ended by SIGHUP: its terminal was closed",
   needs = {
     saved   = signal "checkpoint_saved" { over = "attempt" },
     stopped = signal "launcher_stopped" { over = "attempt" },

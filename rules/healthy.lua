@@ -2,7 +2,7 @@
 
 rule "data_starved" {
   family = "D1", severity = "warning", per = "job", every = "10s",
-  summary = "The GPUs wait for data",
+  summary = "Data loading bottleneck",
   needs = {
     data    = signal "data_time"    { over = 32, least = 16 },
     compute = signal "compute_time" { over = 32, least = 16 },
@@ -27,7 +27,7 @@ rule "data_starved" {
 
 rule "input_bound" {
   family = "D1", severity = "warning", per = "job", every = { "found", "30s" },
-  summary = "A profile of the training shows that it waits for data",
+  summary = "Profiler shows a data loading bottleneck",
   needs = { found = signal "input_bound" { over = "attempt" } }, clear = "for 30m", yields_to = { "data_starved", "stalled" },
   shows = "by the profiler, {share:.1f} % of each step wait for data",
   actions = { otherwise = "use more loader workers and read ahead (prefetch), or faster storage for the data" },
@@ -36,7 +36,7 @@ rule "input_bound" {
 
 rule "save_storm" {
   family = "D2", severity = "warning", per = "job", every = "10s",
-  summary = "The job saves nearly as often as it steps",
+  summary = "Checkpoints are saved nearly every step",
   needs = { saved = signal "checkpoint_saved" { over = "attempt" }, step = signal "step" { over = "attempt" } },
   params = { steps = 10, share = 0.4 }, yields_to = { "stalled" },
   shows = "{saves:.0f} checkpoints in {steps:.0f} steps",
@@ -49,7 +49,7 @@ rule "save_storm" {
 
 rule "undertrained" {
   family = "E3", severity = "warning", per = "job", every = "end",
-  summary = "Ended well after hardly a step",
+  summary = "Completed after hardly any steps",
   needs = { step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" }, cut = signal "training_cut_short" { over = "attempt" } },
   params = { steps = 20 },
   shows = "completed after step {last:.0f}",
@@ -63,7 +63,7 @@ rule "undertrained" {
 
 rule "healthy" {
   family = "G1", severity = "none", per = "job", every = "end",
-  summary = "Steps advanced, the loss fell, nothing fired",
+  summary = "Healthy training: steps advanced and the loss fell",
   needs = {
     step  = signal "step"       { over = "attempt" },
     loss  = signal "loss"       { over = "attempt" },

@@ -19,7 +19,7 @@ end
 
 rule "rank_killed" {
   family = "A2", severity = "critical", per = "job", every = "5s",
-  summary = "A process was killed by a signal, or refused more memory",
+  summary = "Process killed by a signal or out of memory",
   needs = {
     saved    = signal "checkpoint_saved" { over = "attempt" },
     failed    = signal "rank_failed"       { over = "attempt" },
@@ -107,7 +107,7 @@ rule "rank_killed" {
 
 rule "host_out_of_memory" {
   family = "A2", severity = "critical", per = "job", every = "end",
-  summary = "The host's memory was used up, and a process killed",
+  summary = "Host out of memory (OOM killer)",
   needs = { saved = signal "checkpoint_saved" { over = "attempt" }, oom = signal "host_oom" { over = "attempt" }, step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   yields_to = { "rank_killed", "node_down", "node_lost" },
   shows = "the kernel or the scheduler killed a process for its memory; no line names its rank",
@@ -119,7 +119,7 @@ rule "host_out_of_memory" {
 
 rule "process_killed" {
   family = "A2", severity = "warning", per = "job", every = "end",
-  summary = "A process of the job was killed, and no step was made after it",
+  summary = "Process killed, and no step since",
   needs = {
     saved    = signal "checkpoint_saved" { over = "attempt" },
     killed    = signal "process_killed"   { over = "attempt" },
@@ -142,7 +142,7 @@ rule "process_killed" {
 
 rule "process_aborted" {
   family = "A2", severity = "warning", per = "job", every = "end",
-  summary = "A process gave up for an unknown reason",
+  summary = "Process aborted",
   needs = {
     abort  = signal "aborted"        { over = "attempt" },
     killed = signal "process_killed" { over = "attempt" },
@@ -180,7 +180,7 @@ rule "process_aborted" {
 
 rule "rank_vanished" {
   family = "A2", severity = "warning", per = "job", every = "end",
-  summary = "A process ended without a word, and the others lost it",
+  summary = "Process exited without an error message; peers lost connection",
   needs = {
     saved    = signal "checkpoint_saved" { over = "attempt" },
     lost   = signal "peer_lost"    { over = "attempt" },
@@ -222,7 +222,7 @@ rule "rank_vanished" {
 
 rule "cuda_out_of_memory" {
   family = "B1", severity = "critical", per = "job", every = { "oom", "nccl", "30s", "end" },
-  summary = "A GPU has no memory left for what was asked",
+  summary = "CUDA out of memory",
   needs = { oom = signal "cuda_oom" { over = "attempt" }, raised = signal "traceback" { over = "attempt" }, failed = signal "rank_failed" { over = "attempt" }, step = signal "step" { over = "attempt" }, loss = signal "loss" { over = "attempt" },
             again = signal "run_started" { over = "attempt" }, warned = signal "nccl_warning" { over = "attempt" }, nccl = signal "nccl_error" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   -- NCCL warns of what it could not get; only where it fails then is it why the job ended.
@@ -258,7 +258,7 @@ rule "cuda_out_of_memory" {
 
 rule "gpu_error_in_log" {
   family = "B2", severity = "critical", per = "job", every = { "ecc", "lost", "30s" },
-  summary = "A program met a broken GPU",
+  summary = "GPU hardware error in the application",
   needs = { ecc = signal "gpu_ecc" { over = "attempt" }, lost = signal "gpu_lost" { over = "attempt" } },
   yields_to = { "gpu_error", "node_down" },
   shows = "a GPU fails: {who}",
@@ -275,7 +275,7 @@ rule "gpu_error_in_log" {
 
 rule "switch_failed" {
   family = "B2", severity = "critical", per = "job", every = { "error", "30s" },
-  summary = "An NVSwitch reported an error that it cannot recover from",
+  summary = "Fatal NVSwitch error (SXid)",
   needs = { error = signal "sxid" { over = "1h" } },
   clear = "for 1h", yields_to = { "gpu_error", "node_down" },
   shows = "SXid {code:.0f}",
@@ -290,7 +290,7 @@ rule "switch_failed" {
 
 rule "cuda_failed" {
   family = "B2", severity = "warning", per = "job", every = { "error", "30s" },
-  summary = "A CUDA call failed",
+  summary = "CUDA error",
   needs = { error = signal "cuda_error" { over = "attempt" } },
   yields_to = { "gpu_error", "gpu_fault", "gpu_error_in_log", "cuda_out_of_memory", "rank_killed", "node_down", "node_lost" },
   shows = "CUDA failed on {who}",

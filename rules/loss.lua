@@ -2,7 +2,7 @@
 
 rule "loss_not_finite" {
   family = "E1", severity = "critical", per = "job", every = { "loss", "grad", "counted", "reported", "30s" },
-  summary = "The loss or the gradient is not a number",
+  summary = "NaN/Inf loss or gradient",
   needs = {
     loss    = signal "loss"           { over = 1 },
     losses  = signal "loss"           { over = 32, least = 32 },
@@ -49,7 +49,7 @@ rule "loss_not_finite" {
 
 rule "loss_never_finite" {
   family = "E1", severity = "critical", per = "job", every = "end",
-  summary = "The last loss was not a number",
+  summary = "Last loss was NaN/Inf",
   needs = { loss = signal "loss" { over = 1 }, skip = signal "overflow_skip" { over = "1m" }, alive = signal "any" { over = "attempt" } },
   -- Where the log goes on for long after it, later losses are of a form that is not read: no number is read in more forms than a number.
   params = { later = "2h", recent = "10m" },
@@ -64,7 +64,7 @@ rule "loss_never_finite" {
 
 rule "loss_spike" {
   family = "E1", severity = "warning", per = "job", every = { "near", "30s" },
-  summary = "The loss has jumped",
+  summary = "Loss spike",
   needs = {
     one   = signal "loss" { over = 1 },
     near  = signal "loss" { over = 5, least = 5 },
@@ -164,7 +164,7 @@ rule "loss_spike" {
 
 rule "loss_diverged" {
   family = "E1", severity = "critical", per = "job", every = { "recent", "30s" },
-  summary = "The loss stays above its best",
+  summary = "Training diverged",
   needs = {
     recent = signal "loss" { over = 16 },
     wide   = signal "loss" { over = 256, lag = 32, least = 16 },
@@ -242,7 +242,7 @@ rule "loss_diverged" {
 
 rule "not_learning" {
   family = "E1", severity = "warning", per = "job", every = { "recent", "30s" },
-  summary = "The loss does not fall",
+  summary = "Loss is not decreasing",
   needs = {
     recent = signal "loss"          { over = 32, least = 32 },
     trend  = signal "loss"          { over = 32, least = 32 },
@@ -260,7 +260,7 @@ rule "not_learning" {
   -- may take `long` steps: before, only `many` values show it.
   params = { kept = 0.98, high = 0.85, trend = -1.6, points = 48, steps = 400, born = 100, steady = 0.1, low = 1.6, often = 250, long = 1000, many = 128 },
   clear = "8 of 8", yields_to = { "loss_diverged", "loss_not_finite", "loss_spike" },
-  shows = "loss {birth:.3f} at its birth, {now:.3f} now, after {steps:.0f} steps",
+  shows = "loss {birth:.3f} initially, {now:.3f} now, after {steps:.0f} steps",
   causes = { rate = "the learning rate is 0", flat = "there is a rate, and nothing is learnt: labels, data, frozen weights, or far too small a rate" },
   actions = {
     rate      = "stop the job, and look at the schedule: the learning rate is 0",

@@ -20,7 +20,7 @@ end
 
 rule "loss_leap" {
   family = "E1", severity = "warning", per = "job", every = { "pair", "30s" },
-  summary = "The loss has leapt, with few values before",
+  summary = "Loss spike early in training",
   needs = {
     now  = signal "loss" { over = 1 },
     own  = signal "loss" { over = 15, lag = 1, least = 4 },
@@ -42,7 +42,7 @@ rule "loss_leap" {
 
 rule "loss_leap_at_end" {
   family = "E1", severity = "warning", per = "job", every = "end",
-  summary = "The loss leapt, and with few values the log ends",
+  summary = "Loss spike before the end of a short log",
   needs = {
     now   = signal "loss" { over = 1 },
     usual = signal "loss" { over = 15, lag = 1, least = 1 },

@@ -2,7 +2,7 @@
 
 rule "steps_skipped" {
   family = "E1", severity = "warning", per = "job", every = { "skip", "30s" },
-  summary = "Nearly every step is left out, because gradients overflow at any scale of the loss",
+  summary = "Nearly every step skipped: gradients overflow at any loss scale",
   needs = { skip = signal "overflow_skip" { over = "attempt" }, step = signal "step" { over = "attempt" } },
   -- From 2^32, the highest scale that anybody begins with, 32 halvings lead to 1: a search is over before.
   params = { many = 32, most = 0.9, lowest = 1 }, yields_to = { "loss_not_finite" },

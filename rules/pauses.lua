@@ -2,7 +2,7 @@
 
 rule "stalled_at_limit" {
   family = "C", severity = "critical", per = "job", every = "end",
-  summary = "The scheduler ended the job at its time limit, long after its last step",
+  summary = "Hung until the scheduler's time limit",
   needs = {
     saved    = signal "checkpoint_saved" { over = "attempt" },
     ended = signal "end_reason" { over = "attempt" },
@@ -26,7 +26,7 @@ rule "stalled_at_limit" {
 
 rule "progress_not_understood" {
   severity = "info", per = "job", every = "30s",
-  summary = "The log goes on, and neither a step nor a loss in it is understood",
+  summary = "Log format not recognized: no step or loss found",
   needs = {
     step  = signal "step" { over = "attempt" },
     loss  = signal "loss" { over = "attempt" },

@@ -2,7 +2,7 @@
 
 rule "straggler" {
   family = "D3", severity = "warning", per = "rank", every = "10s",
-  summary = "One rank is slower than its peers, and the whole job waits for it",
+  summary = "Straggler: one rank slows the whole job",
   needs = {
     compute = signal "compute_time" { over = 32, least = 16 },
     data    = signal "data_time"    { over = 32, least = 16 },
@@ -95,7 +95,7 @@ rule "straggler" {
 
 rule "throttle" {
   family = "B3", severity = "warning", per = "gpu", every = "10s",
-  summary = "A GPU is slowed by heat or by the power brake",
+  summary = "GPU thermal throttling or power brake slowdown",
   needs = {
     thermal = signal "throttle_thermal"    { over = "1m" },
     brake   = signal "throttle_brake"      { over = "1m" },
@@ -112,7 +112,7 @@ rule "throttle" {
   causes = { heat = "it is too hot", brake = "the machine's power supply asks for less" },
   actions = {
     heat      = "look at the cooling of GPU {gpu} on {node} (fans, air, dust); drain {node} if it stays hot",
-    brake     = "look at the power supplies of {node}; drain it until they are mended",
+    brake     = "look at the power supplies of {node}; drain it until they are repaired",
     otherwise = "run nvidia-smi -q -d PERFORMANCE on {node}; drain it if its GPU stays slow",
   },
   evaluate = function(job, p)
@@ -130,7 +130,7 @@ rule "throttle" {
 
 rule "throttle_in_log" {
   family = "B3", severity = "warning", per = "job", every = { "report", "30s" },
-  summary = "A tool reports that heat or the power brake slows a GPU down",
+  summary = "GPU thermal throttling or power brake slowdown in the log",
   needs = { report = signal "throttle_reported" { over = "10m" } },
   clear = "for 10m", yields_to = { "throttle", "gpu_error", "node_down" },
   shows = "reported: {reason}",
@@ -143,7 +143,7 @@ rule "throttle_in_log" {
 local FATAL = { 46, 48, 54, 62, 64, 74, 79, 95, 109, 110, 119, 120, 136, 140, 143, 144, 145, 146, 147, 148, 149, 150, 151, 155, 156, 158, 167, 169, 171, 172 }
 rule "gpu_error" {
   family = "B2", severity = "critical", per = "gpu", every = { "xid", "30s" },
-  summary = "The driver wants this GPU reset or replaced",
+  summary = "Fatal XID: GPU reset or replacement required",
   needs = {
     xid    = signal "xid"               { over = "1h" },
     failed = signal "row_remap_failure" { over = "attempt" },
@@ -181,7 +181,7 @@ rule "gpu_error" {
 
 rule "gpu_fault" {
   family = "B2", severity = "warning", per = "gpu", every = { "xid", "30s" },
-  summary = "The driver reported an error that ends applications",
+  summary = "XID error that ends applications",
   needs = { xid = signal "xid" { over = "1h" } },
   -- All after which NVIDIA restarts the application (engines for copies and video among them), and what was contained or remapped.
   -- 43 and 45, the end of a channel, follow other errors and come at every teardown; 37, 38 and 44 may be ignored.
@@ -208,7 +208,7 @@ rule "gpu_fault" {
 
 rule "gpu_channel_ended" {
   family = "B2", severity = "warning", per = "gpu", every = "end",
-  summary = "The driver ended a channel of this GPU, and the job did not end well",
+  summary = "XID error, and the job failed",
   needs = { xid = signal "xid" { over = "attempt" }, step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   params = { after = 30 }, yields_to = { "gpu_error", "gpu_fault", "node_down" },      -- another program's, if steps follow
   shows = "GPU {gpu} of {node}: XID {code:.0f}, and no other; how often: {n:.0f}",

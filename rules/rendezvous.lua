@@ -2,7 +2,7 @@
 
 rule "rendezvous_hang" {
   family = "C1", severity = "critical", per = "job", every = "5s",
-  summary = "The ranks never came together",
+  summary = "Rendezvous timed out",
   needs = {
     stalled  = finding "stalled",
     step     = signal "step"                { over = "attempt" },

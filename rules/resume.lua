@@ -2,7 +2,7 @@
 
 rule "checkpoint_unreadable" {
   family = "E2", severity = "critical", per = "job", every = { "bad", "raised", "30s" },
-  summary = "The checkpoint could not be loaded",
+  summary = "Checkpoint could not be loaded",
   needs = {
     bad = signal "checkpoint_unreadable" { over = "attempt" }, raised = signal "traceback" { over = "attempt" }, first = signal "exception_raised" { over = "attempt" },
     step = signal "step" { over = "attempt" },
@@ -29,7 +29,7 @@ rule "checkpoint_unreadable" {
 
 rule "checkpoint_mismatched" {
   family = "E2", severity = "critical", per = "job", every = "end",
-  summary = "The checkpoint has weights of other shapes than the model, and no step was made",
+  summary = "Checkpoint does not match the model",
   needs = {
     other = signal "checkpoint_mismatch" { over = "attempt" },
     step  = signal "step"                { over = "attempt" },
@@ -47,7 +47,7 @@ rule "checkpoint_mismatched" {
 
 rule "progress_lost" {
   family = "E2", severity = "critical", per = "job", every = "10s",
-  summary = "The launcher started the ranks again, and they began anew",
+  summary = "Restarted from scratch by the launcher",
   needs = {
     again  = signal "worker_group_restart" { over = "attempt" },
     loaded = signal "checkpoint_loaded"    { over = "attempt" },
@@ -67,7 +67,7 @@ rule "progress_lost" {
 
 rule "silent_resume" {
   family = "E2", severity = "critical", per = "job", every = { "30s", "end" },
-  summary = "The attempt began anew, although an earlier one had come far",
+  summary = "Restarted from scratch instead of resuming",
   needs = {
     loss    = signal "loss"                 { over = "attempt" },
     was     = signal "loss"                 { over = "earlier" },

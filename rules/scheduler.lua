@@ -2,7 +2,7 @@
 
 rule "node_down" {
   family = "F1", severity = "critical", per = "node", every = { "state", "10s" },
-  summary = "A node of the job is down",
+  summary = "Node down",
   needs = { saved = signal "checkpoint_saved" { over = "attempt" }, state = signal "node_state" { over = "attempt" }, alive = signal "any" { over = "attempt" } },
   shows = "{node} is {state}",
   causes = { silent = "all its ranks are silent", agent = "its ranks still write: the scheduler's daemon fails, or a person set it down" },
@@ -19,7 +19,7 @@ rule "node_down" {
 
 rule "node_lost" {
   family = "F1", severity = "critical", per = "job", every = { "lost", "end" },
-  summary = "The scheduler lost a node of the job",
+  summary = "Node failure reported by the scheduler",
   needs = { saved = signal "checkpoint_saved" { over = "attempt" }, lost = signal "node_failure" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   yields_to = { "node_down" },
   shows = "a node of the job failed",
@@ -31,7 +31,7 @@ rule "node_lost" {
 
 rule "preempted" {
   family = "F2", severity = "warning", per = "job", every = { "taken", "again", "end" },
-  summary = "The scheduler took the nodes, or put the job back into its queue",
+  summary = "Preempted or requeued by the scheduler",
   needs = { saved = signal "checkpoint_saved" { over = "attempt" }, taken = signal "preempted" { over = "attempt" }, again = signal "requeued" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   yields_to = { "node_down", "node_lost" },
   shows = "the attempt was ended for the scheduler's own reasons",
@@ -50,7 +50,7 @@ rule "preempted" {
 
 rule "time_limit" {
   family = "F3", severity = "warning", per = "job", every = "end",
-  summary = "Ended by the time limit while still working",
+  summary = "Time limit reached while still training",
   needs = {
     saved    = signal "checkpoint_saved" { over = "attempt" },
     ended   = signal "end_reason" { over = "attempt" },

@@ -2,7 +2,7 @@
 
 rule "job_slower" {
   family = "D3", severity = "warning", per = "job", every = "30s",
-  summary = "Each step takes longer than before, and stays so",
+  summary = "Step time regression",
   needs = {
     now    = signal "step_time"    { over = "5m", least = 8 },
     usual  = signal "step_time"    { over = "30m", lag = "6m", least = 16, freeze = true },

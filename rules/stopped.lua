@@ -2,7 +2,7 @@
 
 rule "rank_stopped" {
   family = "C2", severity = "critical", per = "job", every = "5s",
-  summary = "A rank's process is stopped, and the others wait for it",
+  summary = "Rank process stopped (SIGSTOP); peers wait for it",
   needs = {
     state = signal "process_state" { over = "attempt" },
     pid   = signal "process_pid"   { over = "attempt", least = 1 },
@@ -32,7 +32,7 @@ rule "rank_stopped" {
 
 rule "job_stopped" {
   family = "C3", severity = "critical", per = "job", every = "5s",
-  summary = "Every process of the job is stopped",
+  summary = "All processes of the job are stopped (SIGSTOP)",
   needs = {
     state = signal "process_state" { over = "attempt" },
     pid   = signal "process_pid"   { over = "attempt", least = 1 },
@@ -61,7 +61,7 @@ rule "job_stopped" {
 
 rule "rank_unreaped" {
   family = "A2", severity = "critical", per = "job", every = "5s",
-  summary = "A rank's process has ended badly, and its parent does not notice",
+  summary = "Rank process died and was not reaped by its parent",
   needs = {
     state  = signal "process_state" { over = "attempt" },
     status = signal "exit_status"   { over = "attempt" },
@@ -87,7 +87,7 @@ rule "rank_unreaped" {
 
 rule "rank_failed_unnoticed" {
   family = "A1", severity = "critical", per = "job", every = "5s",
-  summary = "A rank's process has ended with an error, and its parent does not notice",
+  summary = "Rank process failed and was not reaped by its parent",
   needs = {
     state  = signal "process_state" { over = "attempt" },
     status = signal "exit_status"   { over = "attempt" },
@@ -112,7 +112,7 @@ rule "rank_failed_unnoticed" {
 
 rule "rank_blocked" {
   family = "C3", severity = "warning", per = "job", every = "5s",
-  summary = "A rank's process waits for a device or a file system, and no step is made",
+  summary = "Rank stuck in uninterruptible sleep (D state)",
   needs = {
     state = signal "process_state" { over = "attempt" },
     pid   = signal "process_pid"   { over = "attempt", least = 1 },

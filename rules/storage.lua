@@ -9,7 +9,7 @@ local function well(job) return job.ended:last():is("completed", "cancelled", "t
 
 rule "storage_lost" {
   family = "A1", severity = "critical", per = "job", every = "end",
-  summary = "The job failed in the middle of its training, for want of its storage",
+  summary = "Failed during training: storage error",
   needs = {
     saved    = signal "checkpoint_saved"  { over = "attempt" },
     full     = signal "disk_full"         { over = "attempt" },
@@ -35,7 +35,7 @@ rule "storage_lost" {
     full   = { "free space or raise the quota (df -h, df -i, quota, ulimit -f), see that the last checkpoint is whole, then start again and resume from checkpoint {saved:.0f}",
                "free space or raise the quota (df -h, df -i, quota, ulimit -f), see that the last checkpoint is whole, then start the job again" },
     denied = "let the job write there, or have it write elsewhere; then start it again",
-    broken = "mend the file system (dmesg -T, mount, ls on it), see that the last checkpoint is whole, then start the job again",
+    broken = "fix the file system (dmesg -T, mount, ls on it), see that the last checkpoint is whole, then start the job again",
   },
   evaluate = function(job, p)
     local over   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely():any("job") | job.ended:last():is("failed"):surely()

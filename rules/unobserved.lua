@@ -2,7 +2,7 @@
 
 rule "unobserved" {
   severity = "warning", per = "job", every = { "behind", "back", "10s" },
-  summary = "Part of the job is not observed: a log that carries its records is not being read",
+  summary = "Part of the job is not observed: a log source is not being read",
   needs = {
     behind = signal "origin_behind"    { over = "attempt" },
     back   = signal "origin_caught_up" { over = "attempt" },

@@ -3,14 +3,14 @@
 verdict {
   -- What people read beside the code.
   families = {
-    A1 = "a failure of the program",     A2 = "a process that was killed",
-    B1 = "a GPU out of memory",          B2 = "a broken GPU",                    B3 = "a GPU that is slowed down",
-    C1 = "ranks that do not meet",       C2 = "a hang in a collective",          C3 = "a hang outside of collectives",
-    C  = "a standstill of unknown kind",
-    D1 = "GPUs without enough work",     D2 = "steps that something else holds up", D3 = "a slow rank",
-    E1 = "a loss that goes wrong",       E2 = "a resume that went wrong",        E3 = "a training that ended too early",
-    F1 = "a lost node",                  F2 = "a preemption or a requeue",       F3 = "the time limit",
-    G1 = "a healthy run",
+    A1 = "application error",     A2 = "process killed",
+    B1 = "GPU out of memory",          B2 = "GPU hardware failure",                    B3 = "GPU slowdown",
+    C1 = "rendezvous failure",       C2 = "collective hang",          C3 = "hang outside collectives",
+    C  = "hang of unknown cause",
+    D1 = "GPUs starved of work",     D2 = "slow steps", D3 = "straggler",
+    E1 = "abnormal loss",       E2 = "failed resume",        E3 = "premature end of training",
+    F1 = "node failure",                  F2 = "preempted or requeued",       F3 = "time limit",
+    G1 = "healthy run",
   },
   precedence = {
     "F1",                    -- a lost node explains everything on it

@@ -2,7 +2,7 @@
 
 rule "straggler_by_waits" {
   family = "D3", severity = "warning", per = "rank", every = "5s",
-  summary = "The other ranks wait for this one in every step",
+  summary = "Straggler: the other ranks wait for this one in every step",
   needs = {
     share = signal "wait_share"    { over = "30s" },
     pid   = signal "process_pid"   { over = "attempt", least = 1 },

@@ -43,10 +43,10 @@ class Status(WithJournal):
     def test_a_job_that_has_ended_shows_its_verdict_and_what_it_could_not_decide(self):
         done = tocsin("status", self.base / "journal")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertRegex(done.stdout, r"\njob demo, attempt 1: ended 2026-05-28 20:30:00 UTC, cancelled: C2, a hang in a collective\n")
-        self.assertIn("\n  could not decide F1, a lost node (unknown: node_state)\n", done.stdout)
-        self.assertRegex(done.stdout, r"\n  found C2, a hang in a collective: [^\n]*\bcollective_hang\b")
-        self.assertRegex(done.stdout, r"\n  ruled out A1, a failure of the program \(never yes: [^\n]*\bstartup_crash\b")
+        self.assertRegex(done.stdout, r"\njob demo, attempt 1: ended 2026-05-28 20:30:00 UTC, cancelled: C2, collective hang\n")
+        self.assertIn("\n  could not decide F1, node failure (unknown: node_state)\n", done.stdout)
+        self.assertRegex(done.stdout, r"\n  found C2, collective hang: [^\n]*\bcollective_hang\b")
+        self.assertRegex(done.stdout, r"\n  ruled out A1, application error \(never yes: [^\n]*\bstartup_crash\b")
 
     def test_json_has_the_jobs_that_run_and_the_verdicts_of_the_others(self):
         status = json.loads(tocsin("status", self.open, "--json").stdout)

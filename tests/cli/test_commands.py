@@ -26,9 +26,9 @@ class Commands(WithJournal):
         alert = done.stdout[done.stdout.index("▲ critical  collective_hang"):done.stdout.index("▼ resolved")]
         titles = re.findall(r"^    (\w[\w ]*?)  ", alert, re.MULTILINE)
         self.assertEqual(titles, [title for title in ("what", "who", "since", "seen", "likely", "do", "not known", "more") if title in titles])
-        for part in ("(C2, a hang in a collective)", "rank 2", " UTC", "rank 2"):
+        for part in ("(C2, collective hang)", "rank 2", " UTC", "rank 2"):
             self.assertIn(part, " ".join(alert.split()))
-        self.assertIn("C2, a hang in a collective  (ended ", done.stdout)
+        self.assertIn("C2, collective hang  (ended ", done.stdout)
         more = " ".join(alert[alert.index("    more"):].split()[1:])
         again = subprocess.run(["sh", "-c", f'"{TOCSIN}" {more.removeprefix("tocsin ")}'], capture_output=True, text=True)
         self.assertEqual(again.returncode, 0, again.stderr)
@@ -37,7 +37,7 @@ class Commands(WithJournal):
     def test_the_same_form_stands_in_each_line_of_json(self):
         alerts = [json.loads(line) for line in self.plain.stdout.splitlines() if line.startswith("{")]
         hang = [a for a in alerts if a.get("rule") == "collective_hang" and a["state"] == "firing"][0]
-        self.assertTrue(hang["form"]["what"].endswith("(C2, a hang in a collective)"))
+        self.assertTrue(hang["form"]["what"].endswith("(C2, collective hang)"))
         self.assertIn("rank 2", hang["form"]["do"])
         self.assertEqual(hang["form"]["do"], "; or ".join(hang["actions"]))
         self.assertRegex(hang["form"]["since"], r"\A\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")

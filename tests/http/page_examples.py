@@ -6,7 +6,7 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOW = datetime.datetime(2026, 11, 22, 3, 20, 41, tzinfo=datetime.timezone.utc)
-WORDS = {"C2": "a hang in a collective", "D3": "a slow rank", "E1": "a loss that goes wrong", "B3": "a throttled GPU", "A1": "an error of the program",
+WORDS = {"C2": "collective hang", "D3": "straggler", "E1": "abnormal loss", "B3": "GPU slowdown", "A1": "application error",
          "D1": "waiting for data"}
 
 
@@ -95,34 +95,34 @@ def cluster():
     rank = lambda number, node: {"level": "rank", "rank": number, "node": node}  # noqa: E731
     whole = {"level": "job"}
     alerts = [
-        alert(hung, 1, "rank_stopped", "C2", "critical", "A rank's process is stopped, and the others wait for it",
+        alert(hung, 1, "rank_stopped", "C2", "critical", "Rank process stopped (SIGSTOP); peers wait for it",
               before(minutes=6, seconds=12), 5, whole, [42],
               ("rank 42 on gpu-16, GPU 2, pid 28114", "stopped, and without work until it is continued: rank 42 on gpu-16",
                "a signal stopped it (pid 28114): SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z", "continue rank 42 on gpu-16 (kill -CONT 28114)", ""),
               {"stopped": 1, "standing": 367.0, "state": "stopped"}),
-        alert(diverged, 2, "loss_diverged", "E1", "critical", "The loss stays above its best", before(minutes=24), 0, whole, [],
+        alert(diverged, 2, "loss_diverged", "E1", "critical", "Training diverged", before(minutes=24), 0, whole, [],
               ("the job", "the median of 16 values is 103.2 at step 9,198, its best was 2.363; it began at 5.638",
                "it climbs from value to value; the learning rate is 300 times what it was before",
                "stop the job, set the learning rate back (300 times lower), and resume from a checkpoint before the rise",
                "whether the data changed: the job prints no epoch"),
               {"median": 103.2, "best": 2.363, "first": 5.638, "step": 9198, "gradient": None}),
-        alert(slow, 3, "straggler", "D3", "warning", "One rank is slower than its peers, and the whole job waits for it", before(hours=1, minutes=41), 30,
+        alert(slow, 3, "straggler", "D3", "warning", "Straggler: one rank slows the whole job", before(hours=1, minutes=41), 30,
               rank(13, "gpu-12"), [13],
               ("rank 13 on gpu-12, GPU 5", "rank 13 on gpu-12: own time in each step 324 ms, of its peers 186 ms",
                "it computes longer: more work in each step, a busy host, or a slow chip",
                "look at gpu-12 (top, nvidia-smi dmon); if rank 13 has no more work than the others, drain gpu-12", "whether its clock is lower: no sm_clock"),
               {"own": 0.3237, "typical": 0.1861, "ratio": 1.739, "share": 0.42}),
-        alert(waits, 4, "data_starved", "D1", "warning", "The GPUs wait for data", before(minutes=52), 60, whole, [],
+        alert(waits, 4, "data_starved", "D1", "warning", "Data loading bottleneck", before(minutes=52), 60, whole, [],
               ("the job", "31 % of each step is waiting for the next batch, 4 % at the start", "the loader is slower than the step",
                "give the loader more workers, or move the data to local disks", ""), {"share": 0.31, "before": 0.04}),
         alert(lost, 5, "unobserved", "", "warning", "Part of the job is not observed: a log that carries its records is not read",
               before(minutes=4), 0, whole, [],
               ("the job", "nothing came since 03:16:41 UTC, while its log should be read", "", "see whether tocsin wrap still runs on its nodes", ""), {}),
-        alert(slow, 6, "throttle", "B3", "warning", "A GPU is slowed by heat or by the power brake", before(hours=5), 20,
+        alert(slow, 6, "throttle", "B3", "warning", "GPU thermal throttling or power brake slowdown", before(hours=5), 20,
               {"level": "gpu", "node": "gpu-12", "gpu": "5"},
               ["gpu-12/5"], ("GPU 5 of gpu-12", "thermal slowdown in 94 % of the last minute", "its cooling", "look at the fans of gpu-12", ""),
               {"thermal": 0.94}, state="resolved", ended=before(hours=4, minutes=12)),
-        alert(slow, 7, "straggler", "D3", "warning", "One rank is slower than its peers, and the whole job waits for it", before(hours=7), 30,
+        alert(slow, 7, "straggler", "D3", "warning", "Straggler: one rank slows the whole job", before(hours=7), 30,
               rank(21, "gpu-13"), [21],
               ("rank 21 on gpu-13, GPU 5", "rank 21 on gpu-13: own time in each step 291 ms, of its peers 186 ms", "", "look at gpu-13", ""),
               {"own": 0.291, "typical": 0.186}, state="resolved", ended=before(hours=6, minutes=48)),

@@ -122,7 +122,7 @@ class Page(unittest.TestCase):
 
     def test_a_link_leads_to_one_alert_with_all_of_its_parts(self):
         self.open(self.serve(), "#alert=a31f00c4d2e90002")
-        self.assertEqual(browser.texts("h1"), ["The loss stays above its best"])
+        self.assertEqual(browser.texts("h1"), ["Training diverged"])
         self.assertEqual(browser.texts(".form dt"), ["Who", "Since", "Seen", "Likely", "Do", "Not known", "More"])
         self.assertIn("2026-11-22 02:56:41 UTC", browser.texts(".form dd")[1])
         evidence = dict(zip(browser.texts(".evidence tbody th"), browser.texts(".evidence td")))
@@ -141,9 +141,9 @@ class Page(unittest.TestCase):
         self.assertEqual(len(browser.texts(".bar")), 32)
         self.assertEqual(len(browser.texts(".bar.slow")), 1)
         self.assertIn("slowest: rank 13 on gpu-12 · compute time 319 ms, 1.71 × median", browser.texts(".readout")[0])
-        self.assertEqual(browser.texts(".alert.firing h3"), ["One rank is slower than its peers, and the whole job waits for it"])
+        self.assertEqual(browser.texts(".alert.firing h3"), ["Straggler: one rank slows the whole job"])
         self.assertEqual(len(browser.texts(".past")), 2)
-        self.assertIn("A1, an error of the program", browser.texts(".verdict h3")[0])
+        self.assertIn("A1, application error", browser.texts(".verdict h3")[0])
         self.assertEqual(browser.texts(".standing > summary b"), ["In: 1 family", "Undecidable: 1 family", "Out: 2 families"])
         self.assertEqual(browser.texts("[aria-labelledby=undecided] td"),
                          ["collective_launched", "nothing, but has too little of it yet", "checkpoint_begin, checkpoint_end"])
@@ -252,7 +252,7 @@ class Page(unittest.TestCase):
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
             threading.Thread(target=proxy.serve_forever, daemon=True).start()
             browser.open(f"http://127.0.0.1:{proxy.server_port}/cluster/tocsin/#alert=a31f00c4d2e90002")
-            browser.wait("document.querySelector('h1').textContent === 'The loss stays above its best'")
+            browser.wait("document.querySelector('h1').textContent === 'Training diverged'")
             browser.open("about:blank")
             proxy.shutdown()
 
