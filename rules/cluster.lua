@@ -11,15 +11,15 @@ rule "gpu_xids_in_jobs" {
   needs = { xid = signal "xid" { over = "7d" } },
   -- Where more than `few` GPUs of a node fail so, it is what they share.
   params = { hardware = HARDWARE, twice = 2, few = 2 },
-  shows = "GPU {gpu} of {node}: such XIDs in {jobs:.0f} jobs in 7 days, the last XID {code:.0f} in job {job}",
+  shows = "GPU {gpu} on {node}: fatal XIDs in {jobs:.0f} jobs within 7 days, most recently XID {code:.0f} in job {job}",
   causes = {
-    broken = "errors that want the GPU reset came in {jobs:.0f} jobs: what was done after the first did not fix it",
-    shared = "several GPUs of {node} fail like this: what they share is at fault, its power supply, baseboard or PCIe switches",
+    broken = "{jobs:.0f} jobs had errors that require a GPU reset: the repair after the first one did not help",
+    shared = "several GPUs on {node} fail in the same way: suspect what they share (power supply, baseboard, PCIe switches)",
   },
   actions = {
-    broken    = "drain {node}, and have GPU {gpu} replaced",
-    shared    = "drain {node}, and test what its GPUs share (power, baseboard, PCIe switches)",
-    otherwise = "drain {node}, and test GPU {gpu} (dcgmi diag -r 3)",
+    broken    = "drain {node} and replace GPU {gpu}",
+    shared    = "drain {node} and test what its GPUs share (power, baseboard, PCIe switches)",
+    otherwise = "drain {node} and test GPU {gpu} (dcgmi diag -r 3)",
   },
   evaluate = function(cluster, p)
     local own    = cluster.xid:where { code = p.hardware }
@@ -37,8 +37,8 @@ rule "gpu_errors_in_jobs" {
   -- An error of a program comes on all GPUs that run it. One that stays with few of a node's GPUs in `often` jobs may be theirs; a job that had
   -- but one GPU proves nothing about the others.
   params = { benign = BENIGN, often = 3, alone = 2 }, yields_to = { "gpu_xids_in_jobs" },
-  shows = "GPU {gpu} of {node}: XIDs in {jobs:.0f} jobs in 7 days and none on its neighbours, the last XID {code:.0f} in job {job}",
-  actions = { otherwise = "test GPU {gpu} when {node} is free (dcgmi diag -r 3); if it passes, look at the jobs' programs (compute-sanitizer)" },
+  shows = "GPU {gpu} on {node}: XIDs in {jobs:.0f} jobs within 7 days and none on the node's other GPUs, most recently XID {code:.0f} in job {job}",
+  actions = { otherwise = "test GPU {gpu} when {node} is free (dcgmi diag -r 3); if it passes, check the jobs' programs (compute-sanitizer)" },
   evaluate = function(cluster, p)
     local own   = cluster.xid:except { code = p.benign }
     local jobs  = own:distinct("job")
@@ -57,11 +57,11 @@ rule "rack_power_brake" {
   },
   -- One node may have a bad power supply; two at once share a rack's.
   params = { share = 0.10, nodes = 2 }, fire = "2 of 3", clear = "4 of 4",
-  shows = "rack {rack}: {n:.0f} nodes are slowed by the power brake, their worst GPUs {share:.0%} of the time",
-  causes = { all = "all nodes of the rack: its supply gives less than they ask for" },
+  shows = "rack {rack}: the power brake slows {n:.0f} nodes, their worst GPUs {share:.0%} of the time",
+  causes = { all = "all nodes of the rack are affected: its power feed is overloaded" },
   actions = {
-    all       = "look at the power supply of rack {rack} (PDU, breakers, feed); take load off it until it is repaired",
-    otherwise = "look at the feed and the power supplies of rack {rack} (PDU, breakers); drain the nodes that stay slowed",
+    all       = "check the power supply of rack {rack} (PDU, breakers, feed); reduce its load until it is repaired",
+    otherwise = "check the feed and the power supplies of rack {rack} (PDU, breakers); drain the nodes that stay slow",
   },
   evaluate = function(cluster, p)
     local brake  = cluster.brake:mean()

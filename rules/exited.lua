@@ -20,14 +20,14 @@ rule "rank_exited" {
   },
   yields_to = { "rank_killed", "host_out_of_memory", "exception", "startup_crash", "storage_lost", "cuda_out_of_memory", "cuda_failed", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_hang",
                 "collective_timeout", "collective_failed", "rendezvous_failed", "node_down", "node_lost", "preempted" },
-  shows = "ended by itself, and without a traceback: {who}; ranks that lost it: {n:.0f}",
+  shows = "exited without a traceback: {who}; ranks that lost the connection to it: {n:.0f}",
   causes = {
-    coded = "it ended with exit code {code:.0f}: the program's own decision (sys.exit, os._exit) or a library's, for no signal ended it",
-    early = "its launcher reports the end of the others and not of this one: it ended with exit code 0 while they were at work (its data ran out, an early return, os._exit)",
+    coded = "exit code {code:.0f}: the program or a library called exit (sys.exit, os._exit); no signal killed it",
+    early = "exit code 0 while the others were still working (its data ran out, an early return, os._exit): the launcher reports the failure of the others only",
   },
   actions = {
-    coded = { "read the last lines of rank {rank} for why it gave up, fix that, then start again and resume from checkpoint {saved:.0f}", "read the last lines of {who} for why it gave up, fix that, then start the job again" },
-    early = "make all ranks end after the same step: compare how many batches each has (an uneven share of the data, drop_last), and look where {who} may return early; then start the job again",
+    coded = { "read the last lines of rank {rank} to see why it exited, fix that, then resume from checkpoint {saved:.0f}", "read the last lines of {who} to see why it exited, fix that, then restart the job" },
+    early = "make all ranks end after the same step: compare their batch counts (uneven data split, drop_last) and check where {who} may return early, then restart the job",
   },
   evaluate = function(job, p)
     local lost   = job.lost:count():above(0):surely()

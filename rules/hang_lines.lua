@@ -17,16 +17,16 @@ rule "collective_timeout" {
   params = { others = { "unheeded", "cut off", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError", "KeyboardInterrupt", "SystemExit", "SignalException", "ChildFailedError", "RayTaskError" },
              waits = "35m" },
   yields_to = { "collective_hang", "rank_killed" },
-  shows = "ranks that waited for a collective until their watchdog gave up: {n:.0f}; proven absent: {who}",
+  shows = "ranks whose watchdog timed out in a collective: {n:.0f}; never joined it: {who}",
   causes = {
-    absent  = "the named ranks did not come to a barrier",
-    hung    = "it is the end of the standstill that collective_hang reported before",
-    waiting = "the ranks that print this are those that waited; which one they waited for, their lines do not show",
+    absent  = "the named ranks did not reach a barrier",
+    hung    = "this ends the hang that collective_hang reported before",
+    waiting = "the ranks that print this are the ones that waited; the log does not show which rank they waited for",
   },
   actions = {
-    absent  = { "see what became of rank {rank} on {node}, then start again and resume from checkpoint {saved:.0f}", "see what became of {who}, then start the job again from its last checkpoint" },
-    hung    = "look at the rank that collective_hang named, if it named one: the others waited for it; then start the job again from its last checkpoint",
-    waiting = "look for the rank that does not report this, and at its node; then start the job again from its last checkpoint",
+    absent  = { "find out what happened to rank {rank} on {node}, then resume from checkpoint {saved:.0f}", "find out what happened to {who}, then resume from the last checkpoint" },
+    hung    = "inspect the rank that collective_hang named, if any: the others waited for it; then resume from the last checkpoint",
+    waiting = "find the rank that does not report this timeout and check its node, then resume from the last checkpoint",
   },
   evaluate = function(job, p)
     local missed   = job.absent:count():above(0)
@@ -48,8 +48,8 @@ rule "stack_in_collective" {
   summary = "A stack dump shows processes waiting in a collective",
   needs = { stack = signal "stack_in_collective" { over = "10m" }, segv = signal "segfault" { over = "10m" }, bus = signal "bus_error" { over = "10m" } },
   clear = "for 10m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
-  shows = "stacks in a collective were printed",
-  actions = { otherwise = "compare the stacks: the rank that is not in the same call is the one that the others wait for" },
+  shows = "printed stacks are inside a collective",
+  actions = { otherwise = "compare the stacks: the others wait for the rank that is not in the same call" },
   evaluate = function(job, p)
     local crashed = (job.segv:count():above(0) | job.bus:count():above(0)):surely():any("job")      -- Python prints where a process was that it could not save
     return job.stack:count():above(0):surely():any("job") & ~crashed
@@ -61,9 +61,9 @@ rule "collective_stalled" {
   summary = "Some ranks have not entered a collective that others wait in",
   needs = { stall = signal "collective_stalled" { over = "5m" }, absent = signal "collective_unasked" { over = "5m" } },
   clear = "for 5m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
-  shows = "a minute in a collective that not all ranks have asked for; named: {who}",
-  causes = { order = "ranks that ask for different collectives, or one that does something else meanwhile (a save, an evaluation)" },
-  actions = { order = "if it does not pass within minutes, look at the ranks that Horovod names as missing" },
+  shows = "some ranks have waited a minute for a collective; missing: {who}",
+  causes = { order = "ranks called different collectives, or one does something else meanwhile (a save, an evaluation)" },
+  actions = { order = "if it does not resolve within minutes, inspect the ranks that Horovod names as missing" },
   evaluate = function(job, p)
     local seen = job.stall:count():above(0):surely()
     return seen, { who = job.absent:count():above(0):surely(), order = seen }
@@ -84,9 +84,9 @@ rule "gpus_waited" {
   -- One look is no proof while a job runs: a rank that saves for the others looks the same. It is one of a job that ended so.
   params = { cold = 0.05, spin = 0.9, draw = 0.35, times = 2, held = 1e9 },
   yields_to = { "collective_hang", "collective_timeout", "rank_killed", "node_down" },
-  shows = "at least {n:.0f} GPUs at full activity and little power, {idle:.0f} idle with its memory in use",
-  causes = { kernel = "the others wait in a kernel of a collective for the rank of the idle one" },
-  actions = { kernel = "look at the process and the GPU of the idle one before the job is started again" },
+  shows = "at least {n:.0f} GPUs at full utilization and low power, {idle:.0f} idle with its memory in use",
+  causes = { kernel = "the others wait in a collective's kernel for the rank of the idle GPU" },
+  actions = { kernel = "inspect the process on the idle GPU before the job is restarted" },
   evaluate = function(job, p)
     local gr, power = job.gr:last(), job.power:last()
     local cold   = gr:below(p.cold)
@@ -108,8 +108,8 @@ rule "collective_failed" {
   -- What a rank reports after another one raised an exception of its own is a consequence of that.
   params = { others = { "unheeded", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError", "KeyboardInterrupt", "SystemExit" } },
   yields_to = { "collective_hang", "collective_timeout", "rank_killed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory", "node_down", "node_lost" },
-  shows = "ranks that report an error of NCCL: {n:.0f}",
-  actions = { otherwise = { "check the network between the nodes (ibstat, NCCL_DEBUG=INFO); start again and resume from checkpoint {saved:.0f}", "check the network between the nodes (ibstat), and start again with NCCL_DEBUG=INFO" } },
+  shows = "ranks that report an NCCL error: {n:.0f}",
+  actions = { otherwise = { "check the network between the nodes (ibstat, NCCL_DEBUG=INFO), then resume from checkpoint {saved:.0f}", "check the network between the nodes (ibstat), then restart with NCCL_DEBUG=INFO" } },
   evaluate = function(job, p)
     local failed = job.nccl:count():above(0):surely()
     local own    = job.first:except { exception = p.others, part = "consequence" }
@@ -134,8 +134,8 @@ rule "collective_warned" {
   params = { last = "2m" },
   yields_to = { "collective_hang", "collective_timeout", "collective_failed", "rank_killed", "rendezvous_failed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory",
                 "startup_crash", "storage_lost", "exception", "node_down", "node_lost", "preempted" },
-  shows = "ranks that report a warning of NCCL, and nothing after it: {n:.0f}",
-  actions = { otherwise = "read NCCL's warning in the log, check the network between the nodes, and start again with NCCL_DEBUG=INFO" },
+  shows = "ranks that report an NCCL warning and nothing after it: {n:.0f}",
+  actions = { otherwise = "read NCCL's warning in the log, check the network between the nodes, then restart with NCCL_DEBUG=INFO" },
   evaluate = function(job, p)
     local warned = job.warned:count():above(0):surely()
     local age    = job.warned:age():min("job")
@@ -152,8 +152,8 @@ rule "kernel_hang" {
   needs = { hung = signal "rank_hung" { over = "1m" }, step = signal "step" { over = "1m" } },
   -- One rank alone may have a long kernel; DLRover waits for all of them, for five minutes.
   fire = "for 1m", yields_to = { "collective_hang", "rank_killed", "node_down" },
-  shows = "the profilers of {n:.0f} ranks see a kernel that does not end",
-  actions = { otherwise = "take stacks of all ranks (py-spy dump --native of each), then stop the job and resume from its last checkpoint" },
+  shows = "the profilers of {n:.0f} ranks see a kernel that does not finish",
+  actions = { otherwise = "take stacks of all ranks (py-spy dump --native), then stop the job and resume from its last checkpoint" },
   evaluate = function(job, p)
     local hung   = job.hung:min():above(0)
     local moving = job.step:delta():above(0):any("job"):surely()
@@ -171,20 +171,20 @@ rule "rendezvous_failed" {
     missed  = signal "rendezvous_missed"  { over = "attempt" },
     step    = signal "step"               { over = "attempt" },
   },
-  shows = "the ranks could not meet",
+  shows = "the ranks did not complete the rendezvous",
   causes = {
-    named   = "did not come in time: {who}",
-    port    = "another process has the rendezvous' port: a run that was not ended, or a second job on the node",
-    absent  = "ranks did not come in time: {joined:.0f} of {wanted:.0f} joined",
-    late    = "not all ranks came in time",
-    refused = "the rendezvous was closed or could not be reached",
+    named   = "did not join in time: {who}",
+    port    = "another process uses the rendezvous port: a run that is still alive, or a second job on the node",
+    absent  = "{joined:.0f} of {wanted:.0f} ranks joined in time",
+    late    = "not all ranks joined in time",
+    refused = "the rendezvous was closed or unreachable",
   },
   actions = {
-    named   = "look at the launcher of {who}: was it started, on which node, does it reach the first node?",
-    port    = "end the process that holds the port (ss -ltnp on the first node), or give the job another MASTER_PORT",
-    absent  = "look why {wanted:.0f} ranks did not all come ({joined:.0f} did): the launcher on each node, the number of nodes, a firewall",
-    late    = "look why not all ranks came: the launcher on each node, the number of nodes, a firewall",
-    refused = "check that each node reaches MASTER_ADDR and MASTER_PORT, and that the first rank is started",
+    named   = "check the launcher of {who}: was it started, on which node, can it reach the first node?",
+    port    = "kill the process that holds the port (ss -ltnp on the first node), or give the job another MASTER_PORT",
+    absent  = "find out why only {joined:.0f} of {wanted:.0f} ranks joined: the launcher on each node, the number of nodes, a firewall",
+    late    = "find out why not all ranks joined: the launcher on each node, the number of nodes, a firewall",
+    refused = "check that each node can reach MASTER_ADDR:MASTER_PORT and that rank 0 has started",
   },
   evaluate = function(job, p)
     local timeout, failed, port = job.timeout:count():above(0), job.failed:count():above(0), job.port:count():above(0)
@@ -208,8 +208,8 @@ rule "rendezvous_unfinished" {
     ended   = signal "end_reason"         { over = "attempt" },
   },
   yields_to = { "rendezvous_failed", "rendezvous_hang", "rank_killed", "node_down", "node_lost", "preempted" },
-  shows = "a rank still tried when the attempt ended",
-  actions = { otherwise = "check that each node reaches MASTER_ADDR and MASTER_PORT, and that all ranks are started" },
+  shows = "a rank was still connecting when the attempt ended",
+  actions = { otherwise = "check that each node can reach MASTER_ADDR:MASTER_PORT and that all ranks have started" },
   evaluate = function(job, p)
     local begun = (job.step:count():above(0) | job.loss:count():above(0)):surely():any("job")
     local known = job.raised:count():above(0):surely():any("job")
@@ -222,8 +222,8 @@ rule "hung_task" {
   summary = "Kernel reports a hung task (D state)",
   needs = { task = signal "hung_task" { over = "10m" } },
   clear = "for 10m", yields_to = { "collective_hang", "node_down" },
-  shows = "process {pid:.0f} is blocked for more than {seconds}",
-  actions = { otherwise = "look at what process {pid:.0f} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root): as a rule a file system or a GPU; drain the node if it stays" },
+  shows = "process {pid:.0f} has been blocked for more than {seconds}",
+  actions = { otherwise = "see what process {pid:.0f} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root), usually a file system or a GPU; drain the node if it stays blocked" },
   evaluate = function(job, p)
     return job.task:count():above(0), { pid = job.task:last("pid"), seconds = job.task:last("seconds") }
   end,
@@ -239,8 +239,8 @@ rule "file_server_lost" {
   },
   -- The kernel says it once in some minutes. A server that was slow for one answers at once, and steps may go on meanwhile.
   params = { waits = "2m" }, yields_to = { "collective_hang", "node_down" },
-  shows = "{server} does not answer; the kernel's lines about it: {n:.0f}",
-  actions = { otherwise = "see whether {server} and the network to it are up; processes that wait for it cannot be killed, and go on when it answers" },
+  shows = "{server} does not respond; kernel messages about it: {n:.0f}",
+  actions = { otherwise = "check that {server} and the network to it are up; processes that wait for it cannot be killed and continue when it responds" },
   evaluate = function(job, p)
     local n    = job.silent:count()
     local back = job.back:age():below(job.silent:age()):surely()

@@ -12,8 +12,8 @@ rule "data_starved" {
   -- Most ranks wait for their data for `share` of a step. Or one rank does, and the others wait for it in a collective: then the loaders of all
   -- ranks are at work all the time (`full`), and no rank computes for `computes` of a step.
   params = { share = 0.4, full = 0.97, computes = 0.5 }, fire = "4 of 4", clear = "4 of 4", yields_to = { "stalled" },
-  shows = "{share:.0%} of each step waits for data",
-  causes = { loaders = "the workers of all loaders are at work {busy:.0%} of the time, and each step waits for the batch that comes last" },
+  shows = "{share:.0%} of each step is spent waiting for data",
+  causes = { loaders = "the loader workers are busy {busy:.0%} of the time, and each step waits for the last batch" },
   actions = { loaders = "use more loader workers", otherwise = "use more loader workers, or faster storage for the data" },
   evaluate = function(job, p)
     local share    = job.data:median() / job.step:median()
@@ -29,8 +29,8 @@ rule "input_bound" {
   family = "D1", severity = "warning", per = "job", every = { "found", "30s" },
   summary = "Profiler shows a data loading bottleneck",
   needs = { found = signal "input_bound" { over = "attempt" } }, clear = "for 30m", yields_to = { "data_starved", "stalled" },
-  shows = "by the profiler, {share:.1f} % of each step wait for data",
-  actions = { otherwise = "use more loader workers and read ahead (prefetch), or faster storage for the data" },
+  shows = "according to the profiler, {share:.1f} % of each step is spent waiting for data",
+  actions = { otherwise = "use more loader workers and prefetching, or faster storage for the data" },
   evaluate = function(job, p) return job.found:count():above(0):surely(), { share = job.found:last("share") } end,
 }
 
@@ -40,7 +40,7 @@ rule "save_storm" {
   needs = { saved = signal "checkpoint_saved" { over = "attempt" }, step = signal "step" { over = "attempt" } },
   params = { steps = 10, share = 0.4 }, yields_to = { "stalled" },
   shows = "{saves:.0f} checkpoints in {steps:.0f} steps",
-  actions = { otherwise = "save less often: every 100 steps or more" },
+  actions = { otherwise = "save less often, every 100 steps or more" },
   evaluate = function(job, p)
     local saves, steps = job.saved:count(), job.step:delta():max("job")
     return steps:at_least(p.steps) & saves:above(p.share * steps), { saves = saves, steps = steps }
@@ -53,7 +53,7 @@ rule "undertrained" {
   needs = { step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" }, cut = signal "training_cut_short" { over = "attempt" } },
   params = { steps = 20 },
   shows = "completed after step {last:.0f}",
-  actions = { otherwise = "look at the number of steps and at the length of the data in the job's configuration: it was to end here" },
+  actions = { otherwise = "check the number of steps and the size of the dataset in the job's configuration" },
   evaluate = function(job, p)
     local last, asked = job.step:last():max("job"), job.cut:last("steps")
     local few  = (asked:below(p.steps) & ~last:at_least(p.steps):surely()):surely()      -- the trainer's own count

@@ -45,26 +45,26 @@ rule "rank_killed" {
   params = { full = 0.92, wait = "5s" }, yields_to = { "node_down", "node_lost" },
   shows = "killed: {who}",
   causes = {
-    memory  = "the host's memory, or the job's share of it, was used up",
-    refused = "the host, or the job's share of it, refused it more memory: it ended by that error, and no signal",
-    likely  = "the host's memory was nearly full; no line shows that the kernel did it",
-    segment = "it touched memory that is not its own: a library, as a rule",
-    shared  = "shared memory is too small, or a file that it had mapped shrank",
-    loader  = "a worker of the data loader was killed, and its rank with it",
-    crashed = "it crashed (SIGSEGV, SIGILL or SIGFPE), in native code of a library as a rule",
-    sent    = "SIGKILL ended it: the kernel for want of memory, the scheduler, or a person sent it",
+    memory  = "the host's memory or the job's memory limit was exhausted",
+    refused = "an allocation failed at the host's or the job's memory limit: the process ended by that error, not by a signal",
+    likely  = "the host's memory was nearly full; no line shows that the kernel killed it",
+    segment = "invalid memory access (SIGSEGV), usually in a library",
+    shared  = "bus error (SIGBUS): shared memory is too small, or a mapped file was truncated",
+    loader  = "a data loader worker was killed, and its rank with it",
+    crashed = "it crashed (SIGSEGV, SIGILL or SIGFPE), usually in native code of a library",
+    sent    = "SIGKILL: sent by the kernel (out of memory), the scheduler, or a person",
   },
   actions = {
-    memory    = { "give the job more memory, or let it load less; start it again and resume from checkpoint {saved:.0f}", "give the job more memory, or let it load less (fewer loader workers); then start it again" },
-    refused   = { "give the job more memory, or let it load less; start it again and resume from checkpoint {saved:.0f}", "give the job more memory, or let it load less (fewer loader workers, smaller batches); look whether it grows from step to step" },
-    likely    = "look for 'Out of memory' in the kernel's log (dmesg -T) of that time; give the job more memory, or let it load less",
-    segment   = "start the job again; if it comes back, look at the library that the kernel's log names (dmesg -T)",
-    shared    = "give the container more shared memory (--shm-size), or use fewer loader workers; then start it again",
-    loader    = "use fewer loader workers, or give the job more memory; then start it again",
-    crashed   = { "start again with PYTHONFAULTHANDLER=1, which prints where it crashes, and resume from checkpoint {saved:.0f}; look for its line in the kernel's log (dmesg -T on {node})",
-                  "start again with PYTHONFAULTHANDLER=1, which prints where it crashes, and look for its line in the kernel's log (dmesg -T on {node})", "start again with PYTHONFAULTHANDLER=1, which prints where it crashes" },
-    otherwise = { "ask who killed it (dmesg -T on {node}, the scheduler's log); start again and resume from checkpoint {saved:.0f}", "ask who killed it (dmesg -T on {node}, the scheduler's log), then start the job again",
-                  "ask who killed it (dmesg -T, the scheduler's log), then start the job again" },
+    memory    = { "give the job more memory or reduce its use, then resume from checkpoint {saved:.0f}", "give the job more memory or reduce its use (fewer loader workers), then restart it" },
+    refused   = { "give the job more memory or reduce its use, then resume from checkpoint {saved:.0f}", "give the job more memory or reduce its use (fewer loader workers, smaller batches); check whether it grows from step to step" },
+    likely    = "look for 'Out of memory' in the kernel log (dmesg -T) at that time; give the job more memory or reduce its use",
+    segment   = "restart the job; if it happens again, check the library that the kernel log names (dmesg -T)",
+    shared    = "give the container more shared memory (--shm-size) or use fewer loader workers, then restart the job",
+    loader    = "use fewer loader workers or give the job more memory, then restart it",
+    crashed   = { "resume from checkpoint {saved:.0f} with PYTHONFAULTHANDLER=1, which prints where it crashes; look for its line in the kernel log (dmesg -T on {node})",
+                  "restart with PYTHONFAULTHANDLER=1, which prints where it crashes; look for its line in the kernel log (dmesg -T on {node})", "restart with PYTHONFAULTHANDLER=1, which prints where it crashes" },
+    otherwise = { "find out who killed it (dmesg -T on {node}, the scheduler's log), then resume from checkpoint {saved:.0f}", "find out who killed it (dmesg -T on {node}, the scheduler's log), then restart the job",
+                  "find out who killed it (dmesg -T, the scheduler's log), then restart the job" },
   },
   evaluate = function(job, p)
     local function came(word) return word:count():above(0) & ~of_earlier_start(job, word) end
@@ -110,9 +110,9 @@ rule "host_out_of_memory" {
   summary = "Host out of memory (OOM killer)",
   needs = { saved = signal "checkpoint_saved" { over = "attempt" }, oom = signal "host_oom" { over = "attempt" }, step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   yields_to = { "rank_killed", "node_down", "node_lost" },
-  shows = "the kernel or the scheduler killed a process for its memory; no line names its rank",
+  shows = "the kernel or the scheduler killed a process for its memory use; no line names its rank",
   actions = {
-    otherwise = { "give the job more memory, or let it load less; start it again and resume from checkpoint {saved:.0f}", "give the job more memory, or let it load less (fewer loader workers); then start it again" },
+    otherwise = { "give the job more memory or reduce its use, then resume from checkpoint {saved:.0f}", "give the job more memory or reduce its use (fewer loader workers), then restart it" },
   },
   evaluate = function(job, p) return job.oom:count():above(0) & ~goes_on(job, job.oom, 10) & ~job.ended:last():is("completed"):surely(), { saved = job.saved:last("step") } end,
 }
@@ -131,7 +131,7 @@ rule "process_killed" {
   yields_to = { "rank_killed", "host_out_of_memory", "node_down", "node_lost", "preempted" },
   shows = "killed by signal {signal:.0f}",
   actions = {
-    otherwise = { "ask who sent signal {signal:.0f} (dmesg -T, the scheduler's log); start again and resume from checkpoint {saved:.0f}", "ask who sent signal {signal:.0f} (dmesg -T, the scheduler's log), then start the job again" },
+    otherwise = { "find out who sent signal {signal:.0f} (dmesg -T, the scheduler's log), then resume from checkpoint {saved:.0f}", "find out who sent signal {signal:.0f} (dmesg -T, the scheduler's log), then restart the job" },
   },
   evaluate = function(job, p)
     local killed = job.killed:except { signal = { 2, 6, 15 } }
@@ -160,12 +160,12 @@ rule "process_aborted" {
   yields_to = { "rank_killed", "rank_vanished", "node_down", "node_lost", "preempted" },
   shows = "aborted: {who}",
   causes = {
-    library = "a library found its memory damaged, or met an error that it could not pass on",
-    loader  = "a worker of its data loader gave up, or was ended by a signal",
+    library = "a library detected corrupted memory, or an error that it could not return",
+    loader  = "a data loader worker failed or was killed by a signal",
   },
   actions = {
-    loader  = "ask who ended the worker (the scheduler's log, dmesg -T), or read its last lines; then start the job again",
-    library = "read the last lines of {who}, and its core file if there is one; if nothing explains it, start again with another version of the library",
+    loader  = "find out who killed the worker (the scheduler's log, dmesg -T) or read its last lines, then restart the job",
+    library = "read the last lines of {who} and its core file, if there is one; if nothing explains it, try another version of the library",
   },
   evaluate = function(job, p)
     local gave_up = job.abort:count():above(0):surely() | job.killed:where { signal = 6 }:count():above(0):surely() | job.failed:where { signal = 6 }:count():above(0):surely()
@@ -195,13 +195,13 @@ rule "rank_vanished" {
     explained = finding { "exception", "startup_crash", "storage_lost", "rank_unreaped", "rank_exited" },
   },
   yields_to = { "rank_killed", "collective_hang", "collective_timeout", "cuda_out_of_memory", "gpu_error", "node_down", "node_lost", "preempted" },
-  shows = "without a word: {who}; ranks that lost their connection to another one: {n:.0f}",
+  shows = "no error message from {who}; ranks that lost a connection: {n:.0f}",
   causes = {
-    ended  = "signal {signal:.0f} ended it",
-    killed = "a process that can still print reports why it ends: suspected is a kill from outside, by the kernel for its memory as a rule",
+    ended  = "killed by signal {signal:.0f}",
+    killed = "probably killed from outside, usually by the kernel for its memory use: a process that can still print reports why it ends",
   },
   actions = {
-    otherwise = { "look at {node} for who killed it (dmesg -T); start again and resume from checkpoint {saved:.0f}", "look at {node} for who killed it (dmesg -T), then start the job again", "look for who killed it (dmesg -T on its node), then start the job again" },
+    otherwise = { "find out who killed it (dmesg -T on {node}), then resume from checkpoint {saved:.0f}", "find out who killed it (dmesg -T on {node}), then restart the job", "find out who killed it (dmesg -T on its node), then restart the job" },
   },
   evaluate = function(job, p)
     -- Only of ranks that were seen at work: one that never came is another matter. SIGTERM is how a launcher ends the rest, SIGHUP and
@@ -230,12 +230,12 @@ rule "cuda_out_of_memory" {
   yields_to = { "node_down" },
   shows = "out of GPU memory: {who}; tried to get {tried} of {total}",
   causes = {
-    plan   = "before the first step: model and batch do not fit",
-    growth = "after steps that fitted: longer inputs, fragments, or a leak",
+    plan   = "before the first step: the model and batch do not fit",
+    growth = "after steps that fit: longer inputs, fragmentation, or a leak",
   },
   actions = {
-    plan   = "make the batch, the sequence or the model's share of a GPU smaller, then start again",
-    growth = "limit the length of inputs, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; if it grows steadily, look for a leak",
+    plan   = "reduce the batch size, the sequence length or the model's share of a GPU, then restart",
+    growth = "limit the input length or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; if memory grows steadily, look for a leak",
   },
   evaluate = function(job, p)
     local buffers = job.warned:where { message = p.warnings }:count():above(0):surely()
@@ -261,11 +261,11 @@ rule "gpu_error_in_log" {
   summary = "GPU hardware error in the application",
   needs = { ecc = signal "gpu_ecc" { over = "attempt" }, lost = signal "gpu_lost" { over = "attempt" } },
   yields_to = { "gpu_error", "node_down" },
-  shows = "a GPU fails: {who}",
-  causes = { memory = "a memory error that could not be corrected: reset the GPU, and replace it if it returns", gone = "it does not answer any more: restart the machine" },
+  shows = "the application reports a failed GPU: {who}",
+  causes = { memory = "uncorrectable memory error: reset the GPU, and replace it if the error returns", gone = "the GPU no longer responds: reboot the node" },
   actions = {
-    memory    = { "drain {node}, reset its GPU (nvidia-smi --gpu-reset), and replace it if it fails again", "drain its node, reset the GPU (nvidia-smi --gpu-reset), and replace it if it fails again" },
-    gone      = { "drain {node} and restart it", "drain its node and restart it" },
+    memory    = { "drain {node} and reset its GPU (nvidia-smi --gpu-reset); replace the GPU if it fails again", "drain its node and reset the GPU (nvidia-smi --gpu-reset); replace the GPU if it fails again" },
+    gone      = { "drain {node} and reboot it", "drain its node and reboot it" },
   },
   evaluate = function(job, p)
     local memory, gone = job.ecc:count():above(0):surely(), job.lost:count():above(0):surely()
@@ -279,8 +279,8 @@ rule "switch_failed" {
   needs = { error = signal "sxid" { over = "1h" } },
   clear = "for 1h", yields_to = { "gpu_error", "node_down" },
   shows = "SXid {code:.0f}",
-  causes = { fatal = "all GPUs of the node's fabric are hit: reset them, and look at the switch or its link" },
-  actions = { fatal = "drain the node whose kernel log has the SXid, reset all of its GPUs, and have the switch looked at if it comes back" },
+  causes = { fatal = "all GPUs of the node's NVLink fabric are affected: reset them, and check the switch or its link" },
+  actions = { fatal = "drain the node whose kernel log has the SXid and reset all of its GPUs; have the switch checked if it returns" },
   evaluate = function(job, p)
     local fatal = job.error:where { class = "Fatal" }
     local seen  = fatal:count():above(0)
@@ -293,9 +293,9 @@ rule "cuda_failed" {
   summary = "CUDA error",
   needs = { error = signal "cuda_error" { over = "attempt" } },
   yields_to = { "gpu_error", "gpu_fault", "gpu_error_in_log", "cuda_out_of_memory", "rank_killed", "node_down", "node_lost" },
-  shows = "CUDA failed on {who}",
-  causes = { open = "the line does not distinguish a broken GPU from a wrong address: look for an XID at that time" },
-  actions = { open = { "look for 'NVRM: Xid' in the kernel's log of {node} (dmesg -T): drain it if there is one, else run again with CUDA_LAUNCH_BLOCKING=1", "look for 'NVRM: Xid' in the kernel's log (dmesg -T): drain that node if there is one, else run again with CUDA_LAUNCH_BLOCKING=1" } },
+  shows = "a CUDA call failed on {who}",
+  causes = { open = "the message does not distinguish failed hardware from an illegal address: look for an XID at that time" },
+  actions = { open = { "look for 'NVRM: Xid' in the kernel log of {node} (dmesg -T): if there is one, drain {node}; otherwise rerun with CUDA_LAUNCH_BLOCKING=1", "look for 'NVRM: Xid' in the kernel log (dmesg -T): if there is one, drain that node; otherwise rerun with CUDA_LAUNCH_BLOCKING=1" } },
   evaluate = function(job, p)
     local seen = job.error:count():above(0):surely()
     return seen:any("job"), { who = seen, open = seen:any("job") }

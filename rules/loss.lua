@@ -24,13 +24,13 @@ rule "loss_not_finite" {
   shows = "loss {loss} after step {step:.0f}",      -- the last one that is known to be made: the row of a value's own step is closed after it
   causes = {
     itself   = "the loss itself",
-    gradient = "the gradient, twice in a row, or with a loss of 0",
-    counted  = "the framework left out {count:.0f} steps because of it",
-    reported = "the program found it itself, and as a rule stopped",
+    gradient = "the gradient norm, twice in a row or with a loss of 0",
+    counted  = "the framework skipped {count:.0f} steps because of it",
+    reported = "the program detected it itself and usually stops",
   },
   actions = {
-    counted   = "stop the job, and resume before step {step:.0f} with a smaller learning rate or clipped gradients",
-    otherwise = { "stop the job, and resume from a checkpoint before step {step:.0f} with a smaller learning rate or clipped gradients", "stop the job, and resume from a checkpoint before it with a smaller learning rate or clipped gradients" },
+    counted   = "stop the job and resume from before step {step:.0f} with a lower learning rate or gradient clipping",
+    otherwise = { "stop the job and resume from a checkpoint before step {step:.0f} with a lower learning rate or gradient clipping", "stop the job and resume from an earlier checkpoint with a lower learning rate or gradient clipping" },
   },
   evaluate = function(job, p)
     local searching = job.skip:count():above(0):surely()
@@ -55,7 +55,7 @@ rule "loss_never_finite" {
   params = { later = "2h", recent = "10m" },
   yields_to = { "loss_not_finite" },
   shows = "the last loss was {loss}",
-  actions = { otherwise = "look for a division by 0, a logarithm of 0 or a wrong precision in the first steps; start again with a smaller learning rate" },
+  actions = { otherwise = "look for a division by 0, a logarithm of 0 or a wrong precision in the first steps; restart with a lower learning rate" },
   evaluate = function(job, p)
     local before = (job.loss:age():above(p.later) & job.alive:age():min("job"):below(p.recent)):surely()
     return job.loss:nonfinite():above(0):surely() & ~job.skip:count():above(0):surely() & ~before, { loss = job.loss:last() }
@@ -96,15 +96,15 @@ rule "loss_spike" {
   -- that was known before any of the last values lay out.
   state = { at = -1, calm = -1, waits = 0, judged = 0, seen = 0, runs = 0, new = 0, round = 0, prev = -1, pace = 1e9, planned = 0 },
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
-  shows = "loss {now:.4g} after step {step:.0f}, before {usual:.4g} ({z:.1f} deviations)",
+  shows = "loss {now:.4g} after step {step:.0f}, {usual:.4g} before ({z:.1f} deviations)",
   causes = {
-    rate     = "the learning rate is {rises:.0f} times what it was some values before",
-    gradient = "the norm of the gradient is {grows:.0f} times its usual one",
+    rate     = "the learning rate is {rises:.0f} times what it was shortly before",
+    gradient = "the gradient norm is {grows:.0f} times its usual value",
   },
   actions = {
-    rate      = "set the learning rate back ({rises:.0f} times lower), and resume from a checkpoint before step {step:.0f}",
-    gradient  = "watch it: if it does not come back, resume from a checkpoint before step {step:.0f} with clipped gradients, or leave that data out",
-    otherwise = "watch it: if it does not come back, resume from a checkpoint before step {step:.0f}, or leave that data out",
+    rate      = "restore the learning rate ({rises:.0f} times lower) and resume from a checkpoint before step {step:.0f}",
+    gradient  = "watch the loss: if it does not recover, resume from a checkpoint before step {step:.0f} with gradient clipping, or skip that data",
+    otherwise = "watch the loss: if it does not recover, resume from a checkpoint before step {step:.0f}, or skip that data",
   },
   evaluate = function(job, p, state)
     local now, usual = job.near:quantile(0.75), job.usual:median()
@@ -189,12 +189,12 @@ rule "loss_diverged" {
              early = 400, few = 128, begun = 0.95, above = 2, rises = 3, floor = 0.05, fresh = 0.1, other = 1.5, values = 48, all = 3.9 },
   state = { best = math.huge, above = 0, seen = 0, peak = 0, known = 0, lost = 0, anew = 0, run = 0 },
   clear = "32 of 32", yields_to = { "loss_not_finite" },
-  shows = "the median of 16 values is {now:.4g} at step {step:.0f}, its best was {best:.4g}; it began at {birth:.4g}",
-  causes = { stays = "it rose and did not come back", climbs = "it climbs from value to value", young = "it lost what it had learnt, and more",
-             rate = "the learning rate is {rises:.0f} times what it was before" },
+  shows = "median of the last 16 losses {now:.4g} at step {step:.0f}; best {best:.4g}, initially {birth:.4g}",
+  causes = { stays = "the loss rose and did not recover", climbs = "the loss climbs steadily", young = "the loss is above its initial value again",
+             rate = "the learning rate is {rises:.0f} times what it was before the rise" },
   actions = {
-    rate      = "stop the job, set the learning rate back ({rises:.0f} times lower), and resume from a checkpoint before the rise",
-    otherwise = "stop the job, and resume from a checkpoint before the rise with a smaller learning rate",
+    rate      = "stop the job, restore the learning rate ({rises:.0f} times lower) and resume from a checkpoint before the rise",
+    otherwise = "stop the job and resume from a checkpoint before the rise with a lower learning rate",
   },
   evaluate = function(job, p, state)
     local now     = job.recent:median()
@@ -261,10 +261,10 @@ rule "not_learning" {
   params = { kept = 0.98, high = 0.85, trend = -1.6, points = 48, steps = 400, born = 100, steady = 0.1, low = 1.6, often = 250, long = 1000, many = 128 },
   clear = "8 of 8", yields_to = { "loss_diverged", "loss_not_finite", "loss_spike" },
   shows = "loss {birth:.3f} initially, {now:.3f} now, after {steps:.0f} steps",
-  causes = { rate = "the learning rate is 0", flat = "there is a rate, and nothing is learnt: labels, data, frozen weights, or far too small a rate" },
+  causes = { rate = "the learning rate is 0", flat = "the learning rate is not 0, but nothing is learned: check labels, data, frozen weights, or a far too low rate" },
   actions = {
-    rate      = "stop the job, and look at the schedule: the learning rate is 0",
-    otherwise = "stop the job; look at the labels, at the learning rate, and whether the weights are frozen",
+    rate      = "stop the job and check the learning rate schedule: the rate is 0",
+    otherwise = "stop the job; check the labels, the learning rate, and whether the weights are frozen",
   },
   evaluate = function(job, p)
     local first, last = job.step:first():min("job"), job.step:last():max("job")

@@ -31,8 +31,8 @@ rule "loss_leap" {
     step = signal "step" { over = "attempt" },
   },
   params = LEAP, clear = "16 of 16", yields_to = { "loss_spike", "loss_diverged", "loss_not_finite" },
-  shows = "loss {now:.4g}, and at most {usual:.4g} before",
-  actions = { otherwise = "watch the next values: if it stays, resume from a checkpoint before it" },
+  shows = "loss {now:.4g}, at most {usual:.4g} before",
+  actions = { otherwise = "watch the next values: if the loss stays high, resume from an earlier checkpoint" },
   evaluate = function(job, p)
     -- The last value against at least four, or the last two against at least two.
     local any = leapt(job, p, job.now:last(), job.own, p.peak):surely() | leapt(job, p, job.pair:min(), job.past, p.peak):surely()
@@ -56,8 +56,8 @@ rule "loss_leap_at_end" {
   },
   -- The last value, the highest of the last two, or of the last four by twice the measure.
   params = LEAP, yields_to = { "loss_leap", "loss_spike", "loss_diverged", "loss_not_finite" },
-  shows = "loss {now:.4g}, and {usual:.4g} before",
-  actions = { otherwise = "look at what changed at the end (learning rate, data), and resume from a checkpoint before it" },
+  shows = "loss {now:.4g}, {usual:.4g} before",
+  actions = { otherwise = "check what changed at the end (learning rate, data), and resume from an earlier checkpoint" },
   evaluate = function(job, p)
     local now = greatest(job.now:last(), job.near:max():fill(job.now:last()))
     local any = leapt(job, p, job.now:last(), job.usual, p.scatter):surely() | leapt(job, p, job.pair:max(), job.early, p.scatter):surely()

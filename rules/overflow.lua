@@ -6,9 +6,9 @@ rule "steps_skipped" {
   needs = { skip = signal "overflow_skip" { over = "attempt" }, step = signal "step" { over = "attempt" } },
   -- From 2^32, the highest scale that anybody begins with, 32 halvings lead to 1: a search is over before.
   params = { many = 32, most = 0.9, lowest = 1 }, yields_to = { "loss_not_finite" },
-  shows = "{n:.0f} steps left out, the last at a scale of {scale:.0f}",
-  causes = { lowest = "the scale cannot fall further", all = "no scale was ever found" },
-  actions = { otherwise = "stop the job: train in bfloat16, or look for what overflows; nothing is learnt meanwhile" },
+  shows = "{n:.0f} steps skipped, the last at a loss scale of {scale:.0f}",
+  causes = { lowest = "the loss scale cannot fall further", all = "no usable loss scale was ever found" },
+  actions = { otherwise = "stop the job: train in bfloat16, or find what overflows; nothing is learned meanwhile" },
   evaluate = function(job, p)
     local n      = job.skip:count()
     local lowest = job.skip:last("scale"):at_most(p.lowest):surely()

@@ -14,8 +14,8 @@ rule "stalled_at_limit" {
   -- Whoever reaches a limit in a validation or a save has stepped a moment before; and no longer pause was come back from.
   params = { least = "4m", times = 2 },
   yields_to = { "stalled", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down" },
-  shows = "no step for {age} when the time was up; the longest pause before was {longest}",
-  actions = { otherwise = { "find what it waited for before it is queued again: it hung; then resume from checkpoint {saved:.0f}", "find what it waited for before it is queued again: it hung, and a longer limit does not help" } },
+  shows = "no step for {age} when the time limit was reached; the longest pause before was {longest}",
+  actions = { otherwise = { "find out why it hung before it is queued again, then resume from checkpoint {saved:.0f}", "find out why it hung before it is queued again; a longer time limit does not help" } },
   evaluate = function(job, p)
     local timed   = job.ended:last():is("timeout"):surely() | job.limit:count():above(0):surely()
     local age     = job.step:age():min("job")
@@ -33,8 +33,8 @@ rule "progress_not_understood" {
     alive = signal "any"  { over = "attempt" },
   },
   params = { wait = "10m" }, fire = "for 5m",
-  shows = "lines came for {talked}, and no step was read: hangs are judged from processes and GPUs alone; a parser for these lines would help (docs/rules.md)",
-  actions = { otherwise = "add a parser for its lines (docs/rules.md), or print a line such as 'step 12 loss 3.4'" },
+  shows = "{talked} of log lines without a recognized step: hangs are detected from processes and GPUs alone (docs/rules.md shows how to add a parser)",
+  actions = { otherwise = "add a parser for this log format (docs/rules.md), or print lines such as 'step 12 loss 3.4'" },
   evaluate = function(job, p)
     local talked = job.step:age():min("job") - job.alive:age():min("job")
     local never  = job.step:count():max("job"):is(0) & ~job.loss:count():above(0):surely()

@@ -26,21 +26,21 @@ rule "straggler" {
   params = { ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02, bursts = 1.2, others = 31, pair = 1.15, small = 16, much = 1.4, loaded = 0.85, starved = 0.25 },
   state = { pace = 0 },
   fire = "4 of 6", clear = "5 of 6", yields_to = { "throttle", "node_down", "stalled" },
-  shows = "rank {rank} on {node}: own time in each step {work}, of its peers {typical}",
+  shows = "rank {rank} on {node}: {work} of its own work in each step, {typical} on its peers",
   causes = {
     loader    = "it waits for its data loader: {data} a step",
-    throttled = "its clock is low ({clock})",
-    bursts    = "it is slow in some of its steps: {often} on average, its peers {usually}; a busy host, or pauses",
-    compute   = "it computes longer: more work in each step, a busy host, or a slow chip",
-    busier    = "no times are reported: its multiprocessors are busy {sm:.0%} of the time, its peers' {sm_peers:.0%}",
+    throttled = "its GPU clock is low ({clock})",
+    bursts    = "some of its steps are slow: {often} on average, {usually} on its peers; a busy host, or pauses",
+    compute   = "it computes longer: more work in each step, a busy host, or a slow GPU",
+    busier    = "no step times are reported; its SMs are active {sm:.0%} of the time, {sm_peers:.0%} on its peers",
   },
   actions = {
     loader    = "give rank {rank} more loader workers, or faster storage on {node}",
-    throttled = { "look at the cooling and power of GPU {gpu} on {node} (nvidia-smi -q -d PERFORMANCE); drain {node} if it stays slow", "look at the cooling and power of {node} (nvidia-smi -q -d PERFORMANCE); drain it if it stays slow" },
-    bursts    = "look for other processes on {node} (top), and end them",
-    compute   = { "look at {node} (top, nvidia-smi dmon); if rank {rank} has no more work than the others, drain {node}", "look at the host of rank {rank} (top, nvidia-smi dmon)" },
-    busier    = { "look at {node} (top, nvidia-smi dmon); if rank {rank} has no more work than the others, drain {node}", "look at the host of rank {rank} (top, nvidia-smi dmon)" },
-    otherwise = "look at the host of rank {rank} (top, nvidia-smi dmon)",
+    throttled = { "check the cooling and power of GPU {gpu} on {node} (nvidia-smi -q -d PERFORMANCE); drain {node} if it stays slow", "check the cooling and power of {node} (nvidia-smi -q -d PERFORMANCE); drain it if it stays slow" },
+    bursts    = "look for other processes on {node} (top) and stop them",
+    compute   = { "check {node} (top, nvidia-smi dmon); if rank {rank} has no more work than the others, drain {node}", "check the host of rank {rank} (top, nvidia-smi dmon)" },
+    busier    = { "check {node} (top, nvidia-smi dmon); if rank {rank} has no more work than the others, drain {node}", "check the host of rank {rank} (top, nvidia-smi dmon)" },
+    otherwise = "check the host of rank {rank} (top, nvidia-smi dmon)",
   },
   evaluate = function(job, p, state)
     -- By time: what a rank does itself; the wait for others is not in it.
@@ -108,11 +108,11 @@ rule "throttle" {
   -- Of the bits only 0x8, 0x40 and 0x80 halve the clock; power caps and application clocks are normal under load.
   params = { severe = 0.10, clock = 0.9, slow = 1.15 }, fire = "for 60s", clear = "for 60s",
   yields_to = { "gpu_error", "node_down" },
-  shows = "GPU {gpu} on {node}: slowed {share:.0%} of the time, clock {clock} where its peers have {typical}",
-  causes = { heat = "it is too hot", brake = "the machine's power supply asks for less" },
+  shows = "GPU {gpu} on {node}: throttled {share:.0%} of the time; clock {clock}, {typical} on its peers",
+  causes = { heat = "it is too hot (thermal slowdown)", brake = "the power supply asserts the power brake" },
   actions = {
-    heat      = "look at the cooling of GPU {gpu} on {node} (fans, air, dust); drain {node} if it stays hot",
-    brake     = "look at the power supplies of {node}; drain it until they are repaired",
+    heat      = "check the cooling of GPU {gpu} on {node} (fans, airflow, dust); drain {node} if it stays hot",
+    brake     = "check the power supplies of {node}; drain it until they are repaired",
     otherwise = "run nvidia-smi -q -d PERFORMANCE on {node}; drain it if its GPU stays slow",
   },
   evaluate = function(job, p)
@@ -134,7 +134,7 @@ rule "throttle_in_log" {
   needs = { report = signal "throttle_reported" { over = "10m" } },
   clear = "for 10m", yields_to = { "throttle", "gpu_error", "node_down" },
   shows = "reported: {reason}",
-  actions = { otherwise = "run nvidia-smi -q -d PERFORMANCE on the node that says so, and look at its cooling and power supplies; drain it if its GPU stays slow" },
+  actions = { otherwise = "run nvidia-smi -q -d PERFORMANCE on the node that reports it and check its cooling and power supplies; drain it if its GPU stays slow" },
   evaluate = function(job, p) return job.report:count():above(0):surely(), { reason = job.report:last("reason") } end,
 }
 
@@ -150,20 +150,20 @@ rule "gpu_error" {
     ecc    = signal "ecc_uncorrected"   { over = "attempt" },
   },
   params = { fatal = FATAL }, clear = "for 1h", yields_to = { "node_down" },
-  shows = "GPU {gpu} of {node}: XID {code:.0f}; such errors in the last hour: {n:.0f}",
+  shows = "GPU {gpu} on {node}: XID {code:.0f}; {n:.0f} such errors in the last hour",
   causes = {
-    bus    = "it has fallen off the bus: restart the machine",
-    memory = "memory errors that could not be corrected or remapped: reset the GPU, and replace it if they return",
-    link   = "its NVLink fails: check the link and its neighbours",
-    driver = "the driver or the GPU's own controllers stopped: reset the GPU",
-    latent = "a row of its memory could not be remapped before this attempt began",
+    bus    = "the GPU has fallen off the bus: reboot the node",
+    memory = "uncorrectable memory errors that could not be remapped: reset the GPU, and replace it if they return",
+    link   = "NVLink error: check the link and the GPU at its other end",
+    driver = "the driver or a controller of the GPU stopped: reset the GPU",
+    latent = "a memory row could not be remapped before this attempt began",
   },
   actions = {
-    bus       = "drain {node} and restart it; replace GPU {gpu} if it falls off the bus again",
+    bus       = "drain {node} and reboot it; replace GPU {gpu} if it falls off the bus again",
     memory    = "drain {node} and reset GPU {gpu} (nvidia-smi --gpu-reset); replace it if the errors return",
-    link      = "drain {node}, and check the NVLinks of GPU {gpu} (nvidia-smi nvlink --errorcounters)",
+    link      = "drain {node} and check the NVLinks of GPU {gpu} (nvidia-smi nvlink --errorcounters)",
     driver    = "drain {node} and reset GPU {gpu} (nvidia-smi --gpu-reset)",
-    latent    = "drain {node} after this job, and reset GPU {gpu}; replace it if a row cannot be remapped again",
+    latent    = "drain {node} after this job and reset GPU {gpu}; replace it if remapping fails again",
     otherwise = "drain {node} and reset GPU {gpu} (nvidia-smi --gpu-reset)",
   },
   evaluate = function(job, p)
@@ -188,15 +188,15 @@ rule "gpu_fault" {
   params = { ends = { 8, 11, 13, 25, 31, 32, 39, 40, 41, 60, 61, 68, 69, 70, 71, 72, 75, 76, 77, 80, 82, 83, 84, 85, 86, 88, 89, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105,
                       126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 139, 63, 92, 94, 121, 157, 159 } },
   clear = "for 1h", yields_to = { "gpu_error", "node_down" },
-  shows = "GPU {gpu} of {node}: XID {code:.0f}; such errors in the last hour: {n:.0f}",
+  shows = "GPU {gpu} on {node}: XID {code:.0f}; {n:.0f} such errors in the last hour",
   causes = {
-    software = "an illegal address or instruction: the application as a rule; hardware if it follows the GPU to other jobs",
+    software = "an illegal address or instruction: usually the application; hardware if it follows the GPU to other jobs",
     memory   = "a memory error that was contained or remapped",
   },
   actions = {
-    software  = "start the application again; if XID {code:.0f} follows GPU {gpu} of {node} to other jobs, drain {node}",
-    memory    = "start the application again, and reset GPU {gpu} of {node} when it is idle",
-    otherwise = "start the application again; drain {node} if XID {code:.0f} returns there",
+    software  = "restart the job; if XID {code:.0f} follows GPU {gpu} on {node} to other jobs, drain {node}",
+    memory    = "restart the job, and reset GPU {gpu} on {node} when it is idle",
+    otherwise = "restart the job; drain {node} if XID {code:.0f} returns there",
   },
   evaluate = function(job, p)
     local own  = job.xid:where { code = p.ends }
@@ -211,9 +211,9 @@ rule "gpu_channel_ended" {
   summary = "XID error, and the job failed",
   needs = { xid = signal "xid" { over = "attempt" }, step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   params = { after = 30 }, yields_to = { "gpu_error", "gpu_fault", "node_down" },      -- another program's, if steps follow
-  shows = "GPU {gpu} of {node}: XID {code:.0f}, and no other; how often: {n:.0f}",
-  causes = { software = "the application, as a rule: it was stopped in a kernel, or its kernel failed" },
-  actions = { software = "look at the application first: its last lines, and who stopped it; drain {node} only if it returns with other jobs" },
+  shows = "GPU {gpu} on {node}: XID {code:.0f} only, {n:.0f} times",
+  causes = { software = "usually the application: it was stopped in a kernel, or its kernel failed" },
+  actions = { software = "check the application first (its last lines, and who stopped it); drain {node} only if the error returns with other jobs" },
   evaluate = function(job, p)
     local channel = job.xid:where { code = { 43, 45 } }
     local well    = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()

@@ -9,9 +9,9 @@ rule "checkpoint_unreadable" {
   },
   -- Failures while a checkpoint is loaded that are not failures of the checkpoint.
   params = { other = { "ModuleNotFoundError", "ImportError", "PermissionError", "OutOfMemoryError", "KeyboardInterrupt", "AcceleratorError", "DistBackendError" } },
-  shows = "the checkpoint is damaged, or does not fit the model; on {who}",
+  shows = "the checkpoint is corrupt or does not match the model; on {who}",
   causes = { error = "{class}: {message}, in {place}", line = "{words}", reached = "{words}, in {site}" },
-  actions = { otherwise = "resume from the checkpoint before this one, or correct the model's configuration so that it fits" },
+  actions = { otherwise = "resume from the previous checkpoint, or correct the model's configuration to match this one" },
   evaluate = function(job, p)
     -- Once steps were made, what does not load is something else: a best model, a part for evaluation.
     local loading = job.raised:where { loading = "yes" }:except { exception = p.other }:count():above(0):surely()
@@ -37,8 +37,8 @@ rule "checkpoint_mismatched" {
     ended = signal "end_reason"          { over = "attempt" },
   },
   yields_to = { "checkpoint_unreadable" },
-  shows = "weights that do not fit: {n:.0f}, the first of them {weight}",
-  actions = { otherwise = "correct the model's configuration, or name the checkpoint that belongs to it: {weight} does not fit" },
+  shows = "weights that do not match the model: {n:.0f}, the first is {weight}",
+  actions = { otherwise = "correct the model's configuration, or use the checkpoint that belongs to it: {weight} does not match" },
   evaluate = function(job, p)
     local begun = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     return job.other:count():above(0) & ~begun & ~job.ended:last():is("completed"):surely(), { n = job.other:count(), weight = job.other:first("weight") }
@@ -55,8 +55,8 @@ rule "progress_lost" {
   },
   params = { made = 100, anew = 50 }, yields_to = { "checkpoint_unreadable", "rank_killed", "node_down" },
   shows = "step {now:.0f} after a restart, step {before:.0f} before it",
-  causes = { silent = "no checkpoint was loaded after it: is there one, and does the program resume from it?" },
-  actions = { otherwise = "stop the job, and start it so that it resumes from its last checkpoint: step {before:.0f} was reached before" },
+  causes = { silent = "no checkpoint was loaded after the restart: does one exist, and does the program resume from it?" },
+  actions = { otherwise = "stop the job and start it so that it resumes from its last checkpoint: it had reached step {before:.0f}" },
   evaluate = function(job, p)
     local now, before = job.step:last():max("job"), job.step:max():max("job")
     local loaded = job.loaded:age():below(job.again:age()):surely()
@@ -88,18 +88,18 @@ rule "silent_resume" {
   -- A bar begins at 0 with each epoch: a step alone says it only where there is no loss, and only of steps that never fell.
   params = { made = 100, half = 0.5, low = 0.4, back = 0.7, above = 0.5, fell = 0.2, far = 0.4, values = 32 },
   yields_to = { "checkpoint_unreadable", "checkpoint_mismatched", "progress_lost" },
-  shows = "it began at step {first:.0f}, and {reached:.0f} had been reached; loss {head:.4g}, before {tail:.4g}, at its birth {birth:.4g}",
+  shows = "started at step {first:.0f} although step {reached:.0f} had been reached; loss {head:.4g}, {tail:.4g} before the restart, {birth:.4g} initially",
   causes = {
-    random  = "the log says that it starts anew",
-    weights = "a checkpoint was loaded, and its weights were not used",
+    random  = "the log says that it starts from scratch",
+    weights = "a checkpoint was loaded, but its weights were not used",
     none    = "no checkpoint was saved before",
-    ignored = "checkpoints were saved before, and none was loaded",
+    ignored = "checkpoints had been saved, but none was loaded",
   },
   actions = {
-    weights   = "stop the job; load the checkpoint strictly: names or shapes of its weights differ from the model's",
-    none      = "let it train on, and save checkpoints: step {reached:.0f} is lost",
-    otherwise = { "stop the job, and start it so that it resumes from its last checkpoint: step {reached:.0f} was reached before",
-                  "stop the job, and start it so that it resumes from its last checkpoint" },
+    weights   = "stop the job and load the checkpoint with strict=True: names or shapes of its weights differ from the model's",
+    none      = "let it continue and save checkpoints: the progress up to step {reached:.0f} is lost",
+    otherwise = { "stop the job and start it so that it resumes from its last checkpoint: it had reached step {reached:.0f}",
+                  "stop the job and start it so that it resumes from its last checkpoint" },
   },
   evaluate = function(job, p)
     local birth, tail, head = job.was:first(5), job.was:last(5), job.loss:first(5)

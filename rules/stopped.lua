@@ -10,7 +10,7 @@ rule "rank_stopped" {
   },
   -- Two looks: a profiler stops a process for a moment.
   fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
-  shows = "stopped, and without work until it is continued: {who}",
+  shows = "stopped until it is continued: {who}",
   causes = {
     stopped = "a signal stopped it (pid {pid:.0f}): SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z",
     traced  = "a debugger holds it (pid {pid:.0f})",
@@ -39,7 +39,7 @@ rule "job_stopped" {
     fresh = signal "process_state" { over = "30s" },
   },
   fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
-  shows = "stopped, and without work until it is continued: {who}",
+  shows = "stopped until it is continued: {who}",
   causes = {
     stopped = "a signal stopped it (pid {pid:.0f}): a person, or a scheduler that suspends the job (SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z)",
     traced  = "a debugger holds it (pid {pid:.0f})",
@@ -71,10 +71,10 @@ rule "rank_unreaped" {
   -- A parent that waits for its children in turn reaps one that ended well late, and that is in order.
   -- SIGTERM is how a launcher ends the rest.
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "node_down" },
-  shows = "dead, and nobody takes note of it: {who}",
-  causes = { killed = "signal {signal:.0f} ended it (pid {pid:.0f}), and it is a zombie now: its parent waits for something else" },
+  shows = "zombie, not reaped by its parent: {who}",
+  causes = { killed = "killed by signal {signal:.0f} (pid {pid:.0f}), now a zombie: its parent waits for something else" },
   actions = {
-    otherwise = { "read the end of the log of {who}, end its launcher on {node}, and start again from the last checkpoint", "read the end of the log of {who}, end its launcher, and start again from the last checkpoint" },
+    otherwise = { "read the end of the log of {who}, stop its launcher on {node}, and resume from the last checkpoint", "read the end of the log of {who}, stop its launcher, and resume from the last checkpoint" },
   },
   evaluate = function(job, p)
     local status = job.status:last()
@@ -97,10 +97,10 @@ rule "rank_failed_unnoticed" {
   },
   -- A launcher that has reported it notices, and may be long in ending the others.
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "rank_unreaped", "node_down" },
-  shows = "ended, and nobody takes note of it: {who}",
-  causes = { failed = "it ended with status {status:.0f} (pid {pid:.0f}), and is a zombie now: its parent waits for something else" },
+  shows = "zombie, not reaped by its parent: {who}",
+  causes = { failed = "exited with status {status:.0f} (pid {pid:.0f}), now a zombie: its parent waits for something else" },
   actions = {
-    failed    = { "read the end of the log of {who}, end its launcher on {node}, and start again", "read the end of the log of {who}, end its launcher, and start again" },
+    failed    = { "read the end of the log of {who}, stop its launcher on {node}, and restart the job", "read the end of the log of {who}, stop its launcher, and restart the job" },
   },
   evaluate = function(job, p)
     local status = job.status:last()
@@ -123,11 +123,11 @@ rule "rank_blocked" {
   -- A save over a slow file system waits so, too: minutes, and only where nothing else goes on.
   params = { idle = 0.05, still = "2m" }, fire = "for 2m", clear = "for 10s",
   yields_to = { "rank_stopped", "job_stopped", "rank_killed", "collective_hang", "node_down" },
-  shows = "in an uninterruptible wait for minutes: {who}",
-  causes = { device = "it is in state D (pid {pid:.0f}): its disk, file system or driver does not answer; signals do not reach it until then" },
+  shows = "stuck in uninterruptible sleep (D state) for minutes: {who}",
+  causes = { device = "process {pid:.0f} is in D state: its disk, file system or driver does not respond, and signals do not reach it" },
   actions = {
-    device    = { "look at what process {pid:.0f} on {node} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root); drain {node} if it stays", "look at what process {pid:.0f} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root)",
-                  "look at what {who} waits for (dmesg -T)" },
+    device    = { "see what process {pid:.0f} on {node} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root); drain {node} if it stays blocked", "see what process {pid:.0f} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root)",
+                  "see what {who} waits for (dmesg -T)" },
   },
   evaluate = function(job, p)
     local blocked = (job.state:last():is("disk_sleep") & job.cpu:mean():below(p.idle)):surely()

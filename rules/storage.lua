@@ -25,17 +25,17 @@ rule "storage_lost" {
   -- or the scheduler says that the job failed.
   params = { last = "5m", after = 10 },
   yields_to = { "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_timeout", "node_down", "node_lost", "preempted" },
-  shows = "a file could not be written or read, and the job ended",
+  shows = "the job ended because a file could not be written or read",
   causes = {
-    full   = "the disk or the quota is full, or the job may not write files of that size",
-    denied = "it has no permission to write there, or what it writes to is read-only",
-    broken = "the file system failed, or went away",
+    full   = "the disk or quota is full, or the job may not write files of that size",
+    denied = "no permission to write there, or the file system is read-only",
+    broken = "the file system failed or was unmounted",
   },
   actions = {
-    full   = { "free space or raise the quota (df -h, df -i, quota, ulimit -f), see that the last checkpoint is whole, then start again and resume from checkpoint {saved:.0f}",
-               "free space or raise the quota (df -h, df -i, quota, ulimit -f), see that the last checkpoint is whole, then start the job again" },
-    denied = "let the job write there, or have it write elsewhere; then start it again",
-    broken = "fix the file system (dmesg -T, mount, ls on it), see that the last checkpoint is whole, then start the job again",
+    full   = { "free space or raise the quota (df -h, df -i, quota, ulimit -f), check that the last checkpoint is complete, then resume from checkpoint {saved:.0f}",
+               "free space or raise the quota (df -h, df -i, quota, ulimit -f), check that the last checkpoint is complete, then restart the job" },
+    denied = "let the job write there or have it write elsewhere, then restart it",
+    broken = "fix the file system (dmesg -T, mount, ls on it), check that the last checkpoint is complete, then restart the job",
   },
   evaluate = function(job, p)
     local over   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely():any("job") | job.ended:last():is("failed"):surely()
