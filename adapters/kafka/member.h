@@ -1,31 +1,67 @@
 #pragma once
 
-#include <functional>
-#include <span>
+#include <chrono>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "adapters/kafka/client.h"
 #include "adapters/kafka/group.h"
 
-// What the members of any group share. Included by the sources of this folder alone.
 namespace tocsin::adapters::kafka {
 
-// What each member sets, under this client's name: it commits itself, and reads what is committed.
-[[nodiscard]] Settings member_settings(const GroupOptions& options, const std::string& client);
+// A member of a consumer group: joins, is polled, and leaves. It commits itself, and reads what is committed. The
+// brokers fence a member also where no other instance has its name: after an outage librdkafka 2.0 may send its request
+// to join twice, and the first is answered as that of an older instance. What such a member leaves in the group ends
+// with its session; another instance stays. So a member that is fenced asks the brokers once its session is over, and
+// joins again if the name is free. Owned by a Group or TopicConsumer; belongs to the thread that polls it. Included by
+// the sources of this folder alone.
+class Member {
+ public:
+  // `client`: its name at the brokers; `more`: settings of its own.
+  Member(Address address, GroupOptions options, std::vector<std::string> topics, std::string client, Settings more);
+  virtual ~Member() = default;
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
 
-// Asks the group for partitions of these topics, which its rebalance callback gets while the consumer is polled.
-[[nodiscard]] stream::Result<void> subscribe(rd_kafka_t& client, const GroupOptions& options,
-                                             std::span<const std::string> topics);
+  [[nodiscard]] stream::Result<void> join();
+  // What the consumer was given within `wait`; null: nothing. An error means that the membership has ended.
+  [[nodiscard]] stream::Result<MessageHandle> poll(std::chrono::milliseconds wait);
+  // An error where the membership is over, with its reason.
+  [[nodiscard]] stream::Result<void> still_member() const;
+  [[nodiscard]] bool contested() const noexcept { return next_look_.has_value(); }
+  [[nodiscard]] bool joined() const noexcept { return joined_; }  // once, since the last join()
+  void leave();
 
-// Whether the brokers have ended the membership of this client as that of an older instance of its name.
-[[nodiscard]] bool fenced(rd_kafka_t& client);
-// An error where the membership is over, with its reason.
-[[nodiscard]] stream::Result<void> membership(rd_kafka_t& client, const GroupOptions& options);
+ protected:
+  using List = rd_kafka_topic_partition_list_t;
+  // Before it subscribes.
+  virtual stream::Result<void> check() { return {}; }
+  // Where partitions that it is given begin; that it has them, or an empty assignment; and that it has them no more.
+  virtual void choose_offsets(List& partitions) = 0;
+  virtual void assigned(const List& partitions) = 0;
+  virtual void revoked(const List& partitions, bool lost) = 0;
+  // What it still has is another's: it is fenced, or has left.
+  virtual void lose_rest() {}
 
-// Closes the consumer, which is asked for its partitions meanwhile, calls `closed`, and ends it. `assigned_once`:
-// whether the group ever gave it an assignment, perhaps an empty one; the consumer's callbacks set it. Waits five
-// seconds for what the broker owes it, and no longer (nor than at_most()): a consumer that cannot be ended then is left
-// to the end of the process.
-void leave_group(Client& client, const bool& assigned_once, const std::function<void()>& closed = {});
+  const Address address_;
+  const GroupOptions options_;
+  const std::vector<std::string> topics_;
+
+ private:
+  enum class Name { unknown, free, of_another };
+  static void rebalance(rd_kafka_t* client, rd_kafka_resp_err_t code, List* partitions, void* opaque);
+  [[nodiscard]] rd_kafka_resp_err_t fatal(std::string& why) const;
+  [[nodiscard]] Name look_for_name() const;
+  void end();
+
+  const std::string client_name_;
+  const Settings more_;
+  bool joined_ = false, leaving_ = false;
+  std::optional<std::chrono::steady_clock::time_point> next_look_;  // for another of this name, while it is fenced
+
+ protected:
+  Client client_;  // last: it calls back until it ends
+};
 
 }  // namespace tocsin::adapters::kafka
