@@ -1,23 +1,23 @@
-#include "adapters/cli/backtest.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <variant>
 
 #include "adapters/cli/backtest_report.h"
+#include "adapters/cli/commands.h"
 #include "adapters/cli/engine.h"
 #include "adapters/cli/packs.h"
 #include "adapters/cli/recordings.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/terminal.h"
+#include "adapters/cli/usage.h"
 #include "adapters/formats/alert_form.h"
-#include "adapters/formats/printable.h"
 #include "adapters/journal/segments.h"
 
 namespace tocsin::adapters::cli {
@@ -25,6 +25,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using stream::Duration;
+
+struct BacktestOptions {
+  std::vector<fs::path> journals;  // or directories of journals; empty: all that `tocsin runs` lists
+  std::vector<std::string> rules,
+      against;  // directories that make one pack, as for check; `against` empty: nothing is compared
+  bool json = false;
+};
 
 // Collects the reports of one recording.
 class Collector {
@@ -137,21 +144,16 @@ std::string places_of(const std::vector<std::string>& directories) {
   return directories.empty() ? rules_directory().string() : fmt::format("{}", fmt::join(directories, ", "));
 }
 
-}  // namespace
-
+// The exit status: 1 where a rule failed, 2 where a recording or the rules could not be read.
 int backtest(const BacktestOptions& options) {
-  const auto cannot = [](const std::string& why) {
-    say("tocsin backtest: {}\n", formats::printable(why));
-    return 2;
-  };
   const auto journals = journals_of(options.journals);
-  if (!journals) return cannot(journals.error().message);
+  if (!journals) return cannot("backtest", journals.error().message);
   const auto pack = load_pack_from(options.rules);
-  if (!pack) return cannot(pack.error().message);
+  if (!pack) return cannot("backtest", pack.error().message);
   std::optional<Judged> before;
   if (!options.against.empty()) {
     const auto other = load_pack_from(options.against);
-    if (!other) return cannot(other.error().message);
+    if (!other) return cannot("backtest", other.error().message);
     before = judge(*journals, *other, places_of(options.against));
   }
   const Judged now = judge(*journals, *pack, places_of(options.rules));
@@ -159,6 +161,21 @@ int backtest(const BacktestOptions& options) {
   if (options.json) print_backtest_json(now, compared);
   else print_backtest(now, compared, *pack->pack, places_of(options.rules), places_of(options.against));
   return now.unread > 0 ? 2 : now.failed.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_backtest_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<BacktestOptions>();
+  auto* command = app.add_subcommand(
+      "backtest", "Judge recordings by other rules: what each would have reported, and what differs from those of now");
+  add_option(*command, "JOURNAL", options->journals, "",
+             std::string{journal_text} + "; or a directory of journals (default: all that wrap made)");
+  add_option(*command, "--rules", options->rules, "DIR ...", several_rules_text);
+  add_option(*command, "--against", options->against, "DIR ...",
+             "Compare with these rules, which are named in the same way");
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->callback([options, &status] { status = backtest(*options); });
 }
 
 }  // namespace tocsin::adapters::cli

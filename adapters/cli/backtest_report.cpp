@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "adapters/formats/alert_form.h"
+#include "adapters/formats/json.h"
 #include "adapters/formats/printable.h"
-#include "stream/values/utf8.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -80,13 +79,13 @@ const std::string& or_none(const std::string& family) {
   return family.empty() ? none : family;
 }
 
-nlohmann::json alert_json(const Fired& alert) {
-  return {{"recording", stream::as_utf8(alert.recording)},
-          {"job", stream::as_utf8(alert.job)},
-          {"attempt", stream::as_utf8(alert.attempt)},
+formats::Json alert_json(const Fired& alert) {
+  return {{"recording", alert.recording},
+          {"job", alert.job},
+          {"attempt", alert.attempt},
           {"rule", alert.rule},
-          {"member", stream::as_utf8(alert.member)},
-          {"who", stream::as_utf8(alert.who)},
+          {"member", alert.member},
+          {"who", alert.who},
           {"severity", stream::name(alert.severity)},
           {"mode", stream::name(alert.mode)},
           {"since", formats::typed_time(alert.since)},
@@ -94,24 +93,21 @@ nlohmann::json alert_json(const Fired& alert) {
           {"resolved", alert.resolved}};
 }
 
-nlohmann::json alerts_json(const std::vector<const Fired*>& alerts) {
-  nlohmann::json list = nlohmann::json::array();
+formats::Json alerts_json(const std::vector<const Fired*>& alerts) {
+  formats::Json list = formats::Json::array();
   for (const Fired* alert : alerts) list.push_back(alert_json(*alert));
   return list;
 }
 
-nlohmann::json judged_json(const Judged& judged) {
-  nlohmann::json rules = nlohmann::json::object(), alerts = nlohmann::json::array(), verdicts = nlohmann::json::array();
+formats::Json judged_json(const Judged& judged) {
+  formats::Json rules = formats::Json::object(), alerts = formats::Json::array(), verdicts = formats::Json::array();
   for (const auto& [name, tally] : by_rule(judged))
     rules[name] = {
         {"alerts", tally.alerts}, {"jobs", tally.jobs.size()}, {"firing_seconds", stream::seconds(tally.firing)}};
   for (const Fired& alert : judged.alerts) alerts.push_back(alert_json(alert));
   for (const auto& [key, family] : judged.verdicts) {
     const auto& [recording, job, attempt] = key;
-    verdicts.push_back({{"recording", stream::as_utf8(recording)},
-                        {"job", stream::as_utf8(job)},
-                        {"attempt", stream::as_utf8(attempt)},
-                        {"family", family}});
+    verdicts.push_back({{"recording", recording}, {"job", job}, {"attempt", attempt}, {"family", family}});
   }
   return {{"recordings", judged.recordings},
           {"unread", judged.unread},
@@ -170,19 +166,19 @@ void print_backtest(const Judged& now, const Judged* before, const stream::Pack&
 }
 
 void print_backtest_json(const Judged& now, const Judged* before) {
-  nlohmann::json report = judged_json(now);
+  formats::Json report = judged_json(now);
   if (before != nullptr) {
     report["before"] = judged_json(*before);
     report["only_now"] = alerts_json(without(*before, now)), report["no_longer"] = alerts_json(without(now, *before));
-    report["changed_verdicts"] = nlohmann::json::array();
+    report["changed_verdicts"] = formats::Json::array();
     for (const ChangedVerdict& verdict : changed_verdicts(*before, now))
-      report["changed_verdicts"].push_back({{"recording", stream::as_utf8(verdict.recording)},
-                                            {"job", stream::as_utf8(verdict.job)},
-                                            {"attempt", stream::as_utf8(verdict.attempt)},
+      report["changed_verdicts"].push_back({{"recording", verdict.recording},
+                                            {"job", verdict.job},
+                                            {"attempt", verdict.attempt},
                                             {"before", verdict.before},
                                             {"now", verdict.now}});
   }
-  fmt::print("{}\n", report.dump());
+  fmt::print("{}\n", formats::dump(report));
 }
 
 }  // namespace tocsin::adapters::cli

@@ -1,13 +1,14 @@
-#include "adapters/cli/check.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <vector>
 
+#include "adapters/cli/commands.h"
 #include "adapters/cli/packs.h"
 #include "adapters/cli/say.h"
+#include "adapters/cli/usage.h"
+#include "adapters/formats/json.h"
 #include "dsl/cases/case_runner.h"
 #include "dsl/load/tunes.h"
 
@@ -39,8 +40,6 @@ std::vector<dsl::Problem> failures(const packs::PackOutcome& outcome) {
   return found;
 }
 
-}  // namespace
-
 int check(const std::vector<std::string>& directories, bool json) {
   const auto read = read_rules(directories);
   if (!read) {
@@ -52,10 +51,10 @@ int check(const std::vector<std::string>& directories, bool json) {
   if (outcome.pack)
     for (auto& failure : failures(outcome)) outcome.problems.push_back(std::move(failure));
   if (json) {
-    nlohmann::json report{{"ok", outcome.pack.has_value() && outcome.errors().empty()},
-                          {"problems", nlohmann::json::array()},
-                          {"rules", nlohmann::json::array()},
-                          {"tuned", nlohmann::json::array()}};
+    formats::Json report{{"ok", outcome.pack.has_value() && outcome.errors().empty()},
+                         {"problems", formats::Json::array()},
+                         {"rules", formats::Json::array()},
+                         {"tuned", formats::Json::array()}};
     for (const auto& p : outcome.problems)
       report["problems"].push_back(
           {{"file", p.file}, {"line", p.line}, {"rule", p.rule}, {"message", p.message}, {"warning", p.warning}});
@@ -71,7 +70,7 @@ int check(const std::vector<std::string>& directories, bool json) {
       for (const auto& one : dsl::tuned(read->files))
         report["tuned"].push_back(
             {{"name", one.name}, {"file", one.file}, {"line", one.line}, {"changes", one.changes}});
-    fmt::print("{}\n", report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", formats::dump(report));
     return report["ok"] ? 0 : 1;
   }
   if (!outcome.pack) {
@@ -125,6 +124,26 @@ int test(const std::vector<std::string>& directories, const std::string& only, b
   }
   fmt::print("{} passed, {} failed\n", passed, failed);
   return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void add_check_commands(CLI::App& app, int& status) {
+  const auto rules = std::make_shared<std::vector<std::string>>();
+  const auto json = std::make_shared<bool>(false), verbose = std::make_shared<bool>(false);
+  const auto only = std::make_shared<std::string>();
+  auto* check_command =
+      app.add_subcommand("check", "Load rules, and say what is wrong, where, and what to write instead");
+  add_option(*check_command, "RULES", *rules, "", several_rules_text);
+  check_command->add_flag("--json", *json, "Print one JSON object: ok, problems, rules");
+  check_command->callback([rules, json, &status] { status = check(*rules, *json); });
+
+  auto* test_command = app.add_subcommand(
+      "test", "Run the cases that stand beside the rules: does each fire where it must, and only there?");
+  add_option(*test_command, "RULES", *rules, "", several_rules_text);
+  add_option(*test_command, "--only", *only, "TEXT", "Only cases whose name holds this text");
+  test_command->add_flag("--verbose", *verbose, "Name the cases that pass as well");
+  test_command->callback([rules, only, verbose, &status] { status = test(*rules, *only, *verbose); });
 }
 
 }  // namespace tocsin::adapters::cli

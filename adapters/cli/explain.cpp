@@ -1,5 +1,3 @@
-#include "adapters/cli/explain.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -7,19 +5,22 @@
 #include <charconv>
 #include <cstdlib>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
+#include "adapters/cli/commands.h"
 #include "adapters/cli/engine.h"
 #include "adapters/cli/recordings.h"
 #include "adapters/cli/say.h"
+#include "adapters/cli/usage.h"
 #include "adapters/formats/alert_form.h"
+#include "adapters/formats/json.h"
 #include "adapters/formats/parse_time.h"
 #include "adapters/formats/printable.h"
 #include "stream/graph/evaluator.h"
 #include "stream/rules/explanation.h"
-#include "stream/values/utf8.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -28,6 +29,16 @@ using stream::Level;
 using stream::NodeId;
 using stream::Time;
 using Evaluation = stream::RuleEvaluation;
+
+struct ExplainOptions {
+  std::filesystem::path journal, rules;
+  std::string rule;
+  std::optional<std::uint32_t> rank;
+  std::string node, gpu;
+  std::string at;       // RFC 3339, +90s after the log's beginning, or "last"
+  std::string subject;  // empty: any
+  bool json = false;
+};
 
 // The tick asked for: an absolute time, or a span after the first tick seen.
 struct Moment {
@@ -172,14 +183,15 @@ std::string as_text(const Explained& all) {
 }
 
 std::string as_json(const Explained& all) {
-  nlohmann::json rows = nlohmann::json::array();
+  formats::Json rows = formats::Json::array();
   for (const Row& row : all.rows)
-    rows.push_back(
-        {{"expression", stream::as_utf8(row.expression)}, {"value", stream::as_utf8(row.value)}, {"name", row.name}});
-  return nlohmann::json{
-             {"rule", all.rule},       {"job", stream::as_utf8(all.subject)}, {"member", stream::as_utf8(all.member)},
-             {"outcome", all.outcome}, {"at", formats::typed_time(all.tick)}, {"values", rows}}
-             .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+    rows.push_back({{"expression", row.expression}, {"value", row.value}, {"name", row.name}});
+  return formats::dump({{"rule", all.rule},
+                        {"job", all.subject},
+                        {"member", all.member},
+                        {"outcome", all.outcome},
+                        {"at", formats::typed_time(all.tick)},
+                        {"values", rows}}) +
          "\n";
 }
 
@@ -208,19 +220,14 @@ std::optional<stream::Slot> member(const ExplainOptions& options, const Evaluati
   return std::nullopt;
 }
 
-}  // namespace
-
 int explain(const ExplainOptions& options) {
-  const auto cannot = [](const std::string& why) {
-    say("tocsin explain: {}\n", formats::printable(why));
-    return 2;
-  };
   const auto moment = parse_moment(options.at);
   if (!moment)
-    return cannot("--at " + options.at +
-                  ": write a time (2026-11-21T02:14:43Z), a span after the beginning (+90s, +5m), or last");
+    return cannot("explain",
+                  "--at " + options.at +
+                      ": write a time (2026-11-21T02:14:43Z), a span after the beginning (+90s, +5m), or last");
   const auto journal = recording_named(options.journal);
-  if (!journal) return cannot(journal.error().message);
+  if (!journal) return cannot("explain", journal.error().message);
   std::optional<Explained> found;
   std::string wrong;
   bool rule_seen = false;
@@ -249,7 +256,7 @@ int explain(const ExplainOptions& options) {
   };
   const RunReport report = run_engine(run, observers);
   if (report.exit != 0) return report.exit;
-  if (!wrong.empty()) return cannot(wrong);
+  if (!wrong.empty()) return cannot("explain", wrong);
   for (const auto& [job, digest] : report.digests) jobs.insert(job);
   const auto list = [](const auto& names) { return formats::printable(fmt::format("{}", fmt::join(names, " "))); };
   if (!options.subject.empty() && !jobs.contains(options.subject)) {
@@ -262,8 +269,8 @@ int explain(const ExplainOptions& options) {
       first && ((moment->absolute && (*moment->absolute < *first - grace || *moment->absolute > last)) ||
                 (moment->after && *first + *moment->after > last));
   if (outside && rule_seen)
-    return cannot("--at " + options.at + " is outside of the run, which was judged from " + formats::time_text(*first) +
-                  " to " + formats::time_text(last));
+    return cannot("explain", "--at " + options.at + " is outside of the run, which was judged from " +
+                                 formats::time_text(*first) + " to " + formats::time_text(last));
   if (found) {
     fmt::print("{}", options.json ? as_json(*found) : as_text(*found));
     return 0;
@@ -275,6 +282,26 @@ int explain(const ExplainOptions& options) {
     say("tocsin explain: no rule '{}' ran in this log. These did: {}\n", formats::printable(options.rule), list(rules));
   }
   return 1;
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<ExplainOptions>();
+  auto* command =
+      app.add_subcommand("explain", "Show why a rule fired or did not: every value in it, for one rank and moment");
+  add_needed(*command, "JOURNAL", options->journal, "", journal_text);
+  add_needed(*command, "--rule", options->rule, "NAME", "The name of the rule");
+  add_option(*command, "--rank", options->rank, "N",
+             "Which rank, where the rule answers per rank (default: the first)");
+  add_option(*command, "--node", options->node, "NAME", "Which node, where it answers per node");
+  add_option(*command, "--gpu", options->gpu, "NAME", "Which GPU, as alerts name it, where it answers per GPU");
+  add_option(*command, "--at", options->at, "TIME",
+             "When: 2026-11-21T02:14:43 (UTC), +90s or +5m from the beginning, or last (default)");
+  add_option(*command, "--job", options->subject, "NAME", "Which job, where the journal has several");
+  command->add_flag("--json", options->json, "Print one JSON object");
+  add_option(*command, "--rules", options->rules, "DIR", replay_rules_text);
+  command->callback([options, &status] { status = explain(*options); });
 }
 
 }  // namespace tocsin::adapters::cli

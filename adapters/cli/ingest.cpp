@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 
+#include "adapters/cli/commands.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/usage.h"
 #include "adapters/formats/ingest.h"
@@ -13,26 +14,9 @@
 
 namespace tocsin::adapters::cli {
 
-void add_ingest_options(CLI::App& command, IngestOptions& options) {
-  auto* files = add_option(command, "FILE", options.files, "",
-                           "Files of JSON lines (docs/json-lines.md), merged by time; - is standard input");
-  auto* to = add_option(command, "--to", options.to, "DIR", "The directory of the journal to make: new or empty");
-  auto* tried =
-      add_option(
-          command, "--try", options.tried, "FILE",
-          "Make no journal: show what a configuration's mapping makes of this file of another program's messages")
-          ->excludes(files)
-          ->excludes(to);
-  add_option(command, "--config", options.config, "FILE", "With --try: the configuration")->needs(tried);
-  add_option(command, "--source", options.source, "NAME", "With --try: which of its sources (default: the only one)")
-      ->needs(tried);
-  add_option(command, "--job", options.job, "NAME", "The job of records that name none");
-  add_option(command, "--errors", options.most_complaints, "N",
-             "How many of the lines that are left out are printed (default: 20)");
-  command.add_flag("--strict", options.strict, "Exit with 1 where a line was left out");
-  command.add_flag("--quiet", options.quiet, "No progress and no summary");
-}
+namespace {
 
+// 0: done; 1: done, but lines were left out (--strict); 2: could not.
 int ingest(const IngestOptions& options) {
   const auto missing = [&](const char* what) {
     say("tocsin ingest: {}\nRun `tocsin ingest --help` to see what it takes\n", what);
@@ -85,6 +69,33 @@ int ingest(const IngestOptions& options) {
       say("{} pauses of more than 26 hours were shortened: no beats in the rest of them\n", s.skipped_pauses);
   }
   return options.strict && s.bad_lines != 0 ? 1 : 0;
+}
+
+}  // namespace
+
+void add_ingest_command(CLI::App& app, int& status) {
+  auto shared = std::make_shared<IngestOptions>();
+  IngestOptions& options = *shared;
+  auto& command = *app.add_subcommand(
+      "ingest", "Make a journal of JSON lines, for replay and explain; or try a mapping of the service on a file");
+  auto* files = add_option(command, "FILE", options.files, "",
+                           "Files of JSON lines (docs/json-lines.md), merged by time; - is standard input");
+  auto* to = add_option(command, "--to", options.to, "DIR", "The directory of the journal to make: new or empty");
+  auto* tried =
+      add_option(
+          command, "--try", options.tried, "FILE",
+          "Make no journal: show what a configuration's mapping makes of this file of another program's messages")
+          ->excludes(files)
+          ->excludes(to);
+  add_option(command, "--config", options.config, "FILE", "With --try: the configuration")->needs(tried);
+  add_option(command, "--source", options.source, "NAME", "With --try: which of its sources (default: the only one)")
+      ->needs(tried);
+  add_option(command, "--job", options.job, "NAME", "The job of records that name none");
+  add_option(command, "--errors", options.most_complaints, "N",
+             "How many of the lines that are left out are printed (default: 20)");
+  command.add_flag("--strict", options.strict, "Exit with 1 where a line was left out");
+  command.add_flag("--quiet", options.quiet, "No progress and no summary");
+  command.callback([shared, &status] { status = ingest(*shared); });
 }
 
 }  // namespace tocsin::adapters::cli

@@ -4,10 +4,6 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace tocsin::adapters::cli {
 
 struct IngestOptions {
@@ -22,11 +18,6 @@ struct IngestOptions {
   bool quiet = false;
 };
 
-void add_ingest_options(CLI::App& command, IngestOptions& options);
-
-// JSON lines to a journal, or a mapping tried on a file. 0: done; 1: done, but lines were left out (--strict); 2: could
-// not.
-[[nodiscard]] int ingest(const IngestOptions& options);
 // Prints what a source's mapping makes of the file `tried`, line by line, and a summary.
 [[nodiscard]] int try_mapping(const IngestOptions& options);
 

@@ -6,15 +6,18 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "adapters/cli/commands.h"
 #include "adapters/cli/say.h"
+#include "adapters/cli/usage.h"
 #include "adapters/formats/alert_form.h"
+#include "adapters/formats/json.h"
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/printable.h"
 #include "adapters/journal/directory.h"
@@ -70,7 +73,7 @@ std::string outcome_of(const fs::path& directory) {
     const auto text = journal::read_whole(path);
     std::istringstream lines{text ? *text : ""};
     for (std::string line; std::getline(lines, line);) {
-      const auto report = nlohmann::json::parse(line, nullptr, false);
+      const auto report = formats::Json::parse(line, nullptr, false);
       if (!report.is_object()) continue;
       if (!report.contains("verdict")) {
         alerts += report.value("state", "") == "firing" ? 1 : 0;
@@ -137,9 +140,12 @@ Result<fs::path> recording_named(const fs::path& argument) {
   return argument;
 }
 
+namespace {
+
+// Lists the recordings that wrap made, the newest last: name, begin, job, size, and what became of it.
 int runs(bool json) {
   const auto all = all_recordings();
-  nlohmann::json list = nlohmann::json::array();
+  formats::Json list = formats::Json::array();
   for (const fs::path& directory : all) {
     const Recording one = look_at(directory);
     if (json) {
@@ -155,42 +161,57 @@ int runs(bool json) {
                stream::quantity_text(static_cast<double>(one.bytes), "bytes"), formats::printable(one.job),
                formats::printable(one.outcome));
   }
-  if (json) fmt::print("{}\n", list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (json) fmt::print("{}\n", formats::dump(list));
   else if (all.empty())
     say("tocsin runs: there is no recording in {}: tocsin wrap makes one\n", wrap::state_directory().string());
   return 0;
 }
 
+// `to` empty: standard output.
 int export_journal(const fs::path& argument, const fs::path& to) {
-  const auto cannot = [](const std::string& why) {
-    say("tocsin export: {}\n", formats::printable(why));
-    return 2;
-  };
   const auto directory = recording_named(argument);
-  if (!directory) return cannot(directory.error().message);
+  if (!directory) return cannot("export", directory.error().message);
   auto reader = journal::Reader::open(*directory);
-  if (!reader) return cannot(reader.error().message);
+  if (!reader) return cannot("export", reader.error().message);
   runtime::JournalLog log{std::move(*reader)};
   std::ofstream file;
   if (!to.empty()) {
     std::error_code error;
-    if (fs::exists(to, error)) return cannot(to.string() + " is there already: name a new file, or remove it");
+    if (fs::exists(to, error))
+      return cannot("export", to.string() + " is there already: name a new file, or remove it");
     file.open(to);
-    if (!file) return cannot("cannot write " + to.string());
+    if (!file) return cannot("export", "cannot write " + to.string());
   }
   std::ostream& out = to.empty() ? std::cout : file;
   std::uint64_t entries = 0;
   for (;; ++entries) {
     const auto entry = log.next();
-    if (!entry) return cannot(entry.error().message);
+    if (!entry) return cannot("export", entry.error().message);
     if (*entry == nullptr) break;
     out << formats::to_json(**entry);
   }
   if (entries == 0)
-    return cannot("there is no journal in " + directory->string() +
-                  ": name a directory that `tocsin wrap` or `tocsin ingest` made");
-  if (!out.flush()) return cannot("cannot write " + (to.empty() ? std::string{"to standard output"} : to.string()));
+    return cannot("export", "there is no journal in " + directory->string() +
+                                ": name a directory that `tocsin wrap` or `tocsin ingest` made");
+  if (!out.flush())
+    return cannot("export", "cannot write " + (to.empty() ? std::string{"to standard output"} : to.string()));
   return 0;
+}
+
+}  // namespace
+
+void add_recording_commands(CLI::App& app, int& status) {
+  const auto json = std::make_shared<bool>(false);
+  auto* runs_command =
+      app.add_subcommand("runs", "List the recordings that wrap made, the newest last; `last` names it everywhere");
+  runs_command->add_flag("--json", *json, "Print one JSON list");
+  runs_command->callback([json, &status] { status = runs(*json); });
+
+  const auto from = std::make_shared<fs::path>(), to = std::make_shared<fs::path>();
+  auto* export_command = app.add_subcommand("export", "Write a journal as the JSON lines that ingest reads");
+  add_needed(*export_command, "JOURNAL", *from, "", journal_text);
+  add_option(*export_command, "--to", *to, "FILE", "A new file (default: standard output)");
+  export_command->callback([from, to, &status] { status = export_journal(*from, *to); });
 }
 
 }  // namespace tocsin::adapters::cli

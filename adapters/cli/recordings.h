@@ -14,10 +14,4 @@ namespace tocsin::adapters::cli {
 // Those that wrap made for this user, the oldest first.
 [[nodiscard]] std::vector<std::filesystem::path> all_recordings();
 
-// Lists the recordings that wrap made, the newest last: name, begin, job, size, and what became of it.
-[[nodiscard]] int runs(bool json);
-
-// Writes a journal as the JSON lines that ingest reads. `to` empty: standard output.
-[[nodiscard]] int export_journal(const std::filesystem::path& journal, const std::filesystem::path& to);
-
 }  // namespace tocsin::adapters::cli

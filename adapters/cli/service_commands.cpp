@@ -263,8 +263,7 @@ void add_service_commands(CLI::App& app, int& status) {
   add_option(*run, "--kafka", arguments->kafka, "ADDRESS",
              "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
       ->check(is_kafka_address());
-  add_option(*run, "--rules", arguments->rules, "DIR",
-             "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)");
+  add_option(*run, "--rules", arguments->rules, "DIR", rules_text);
   run->add_option_function<std::vector<std::string>>(
          "--alertmanager",
          [arguments](const std::vector<std::string>& urls) {

@@ -1,17 +1,20 @@
-#include "adapters/cli/status.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "adapters/cli/commands.h"
 #include "adapters/cli/engine.h"
 #include "adapters/cli/say.h"
+#include "adapters/cli/service_commands.h"
+#include "adapters/cli/topic_journal.h"
+#include "adapters/cli/usage.h"
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/alerts.h"
 #include "adapters/formats/printable.h"
@@ -24,6 +27,12 @@ namespace {
 
 using formats::printable_lines;
 using prometheus::JobFigures;
+
+struct StatusOptions {
+  RunOptions run;
+  TopicPart part;
+  bool json = false;
+};
 
 // "running, 4 ranks, step 112, loss 2.31, goodput 93 %"
 std::string figures_text(const JobFigures& job) {
@@ -77,13 +86,15 @@ std::string text_of(const stream::Verdict& verdict) {
   return out;
 }
 
-}  // namespace
-
-int status(const StatusOptions& options) {
+int show_status(StatusOptions& options) {
+  const std::string& wanted = options.part.options.subject;  // empty: all
+  const auto copied = copy_of_part(options.part, options.run.journal);
+  if (!copied) return cannot(copied.error());
+  options.run.temporary = copied->has_value();
+  if (!*copied && options.part.given_beside_job())
+    throw CLI::ValidationError("--partition, --from and --until are for a cluster: tocsin status kafka://HOST:PORT …");
   prometheus::PublishedJobs jobs;
-  RunOptions run;
-  run.journal = options.journal, run.rules = options.rules;
-  run.quiet = true, run.temporary = options.temporary;
+  options.run.quiet = true;
   std::map<std::string, stream::Verdict> verdicts;  // the last of each job
   Observers observers;
   observers.report = [&verdicts](const stream::Report& report) {
@@ -94,25 +105,25 @@ int status(const StatusOptions& options) {
     service::JobWatch watch;
     while (!jobs) jobs = watch.look(shard, std::chrono::steady_clock::now());
   };
-  const RunReport report = run_engine(run, observers);
+  const RunReport report = run_engine(options.run, observers);
   if (report.exit != 0) return report.exit;
   std::vector<JobFigures> shown;
   std::set<std::string> names;
   for (const auto& [job, verdict] : verdicts) names.insert(job);
   for (const JobFigures& job : *jobs) {
     if (job.job == stream::cluster_subject) {
-      if (!job.alerts.empty() && options.job.empty()) shown.push_back(job);
+      if (!job.alerts.empty() && wanted.empty()) shown.push_back(job);
       continue;
     }
     names.insert(job.job);
     if (job.state != "ended" || !verdicts.contains(job.job)) verdicts.erase(job.job), shown.push_back(job);
   }
-  if (!options.job.empty()) {
-    std::erase_if(shown, [&options](const JobFigures& job) { return job.job != options.job; });
-    std::erase_if(verdicts, [&options](const auto& one) { return one.first != options.job; });
+  if (!wanted.empty()) {
+    std::erase_if(shown, [&](const JobFigures& job) { return job.job != wanted; });
+    std::erase_if(verdicts, [&](const auto& one) { return one.first != wanted; });
   }
-  if (shown.empty() && verdicts.empty() && !options.job.empty()) {
-    say("tocsin status: there is no job '{}' here; there {} {}\n", formats::printable(options.job),
+  if (shown.empty() && verdicts.empty() && !wanted.empty()) {
+    say("tocsin status: there is no job '{}' here; there {} {}\n", formats::printable(wanted),
         names.size() == 1 ? "is" : "are",
         names.empty() ? "none" : formats::printable(fmt::format("{}", fmt::join(names, ", "))));
     return 1;
@@ -130,6 +141,22 @@ int status(const StatusOptions& options) {
   for (const auto& [rule, message] : report.counters.quarantine_messages)
     fmt::print("rule {} failed and is set aside: {}\n", rule, formats::printable(message));
   return 0;
+}
+
+}  // namespace
+
+void add_status_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<StatusOptions>();
+  auto* command = app.add_subcommand(
+      "status",
+      "Show how the jobs of a log stand: figures, alerts that fire, rules that cannot decide, and what they miss");
+  add_needed(*command, "JOURNAL", options->run.journal, "", std::string{journal_text} + or_cluster_text);
+  add_part_options(*command, options->part);
+  command->get_option("--job")->description("This job alone; of a cluster, from the partition that has its records");
+  add_option(*command, "--rules", options->run.rules, "DIR", replay_rules_text);
+  command->add_flag("--json", options->json,
+                    "Print one JSON object: jobs as /api/v1/jobs has them, and the verdicts of those that have ended");
+  command->callback([options, &status] { status = show_status(*options); });
 }
 
 }  // namespace tocsin::adapters::cli

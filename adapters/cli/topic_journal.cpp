@@ -147,6 +147,15 @@ TemporaryJournal::~TemporaryJournal() {
   if (alive_ >= 0) ::close(alive_);
 }
 
+Result<std::optional<TemporaryJournal>> copy_of_part(TopicPart part, std::filesystem::path& journal) {
+  if (!names_a_cluster(journal.string())) return std::optional<TemporaryJournal>{};
+  part.cluster = journal.string();
+  auto copied = TemporaryJournal::of(part);
+  if (!copied) return copied.error();
+  journal = copied->directory();
+  return std::optional{std::move(*copied)};
+}
+
 void add_record_command(CLI::App& app, int& status) {
   auto part = std::make_shared<TopicPart>();
   auto journal = std::make_shared<std::filesystem::path>();

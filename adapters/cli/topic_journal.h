@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,8 @@ struct TopicPart {
   std::string cluster;           // as cluster_of() takes it
   kafka::RecordOptions options;  // partition or job
   std::string from, until;       // offsets or times; empty: all
+  [[nodiscard]] bool given_beside_job() const { return options.partition >= 0 || !from.empty() || !until.empty(); }
+  [[nodiscard]] bool given() const { return given_beside_job() || !options.subject.empty(); }
 };
 void add_part_options(CLI::App& command, TopicPart& part);
 
@@ -42,5 +45,9 @@ class TemporaryJournal {
   std::filesystem::path directory_;
   int alive_;  // while it is open the directory stays
 };
+
+// Where `journal` names a cluster, copies that part of its telemetry, and makes `journal` the copy; else nothing.
+[[nodiscard]] stream::Result<std::optional<TemporaryJournal>> copy_of_part(TopicPart part,
+                                                                           std::filesystem::path& journal);
 
 }  // namespace tocsin::adapters::cli

@@ -6,6 +6,16 @@ namespace tocsin::adapters::cli {
 
 inline constexpr int bad_usage = 2;  // exit status
 
+// What options mean that several commands have.
+inline constexpr const char
+    *journal_text = "The directory of a journal, as wrap or ingest made it; a name that `tocsin runs` lists; or last",
+    *or_cluster_text = "; or a cluster's telemetry, kafka://HOST:PORT[/PREFIX] or FILE.yml",
+    *rules_text = "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)",
+    *several_rules_text =
+        "Directories of rules that make one pack; shipped is the program's own (default: "
+        "$TOCSIN_RULES, else those)",
+    *replay_rules_text = "Judge by the rules of this directory (default: those that the run was judged by)";
+
 // An option or argument of a command; `value`: what its help shows in the place of the value.
 template <class Place>
 CLI::Option* add_option(CLI::App& command, const std::string& name, Place& place, const std::string& value,

@@ -1,0 +1,93 @@
+#include "adapters/wrap/wrap.h"
+
+#include <memory>
+
+#include "adapters/cli/commands.h"
+#include "adapters/cli/engine.h"
+#include "adapters/cli/packs.h"
+#include "adapters/cli/service_commands.h"
+#include "adapters/cli/usage.h"
+#include "stream/values/record.h"
+
+namespace tocsin::adapters::cli {
+namespace {
+
+struct WrapArguments {
+  wrap::WrapOptions options;
+  std::filesystem::path rules;
+  std::uint64_t most_mib = options.journal_bytes >> 20;
+  std::string to;
+  bool verbose = false;
+};
+
+stream::Result<wrap::PackRecord> pack_record(const std::filesystem::path& rules) {
+  const auto files = dsl::read_pack(rules_directory(rules));
+  if (!files) return files.error();
+  std::string text = dsl::pack_text(*files);
+  return wrap::PackRecord{dsl::pack_hash(text), std::move(text)};
+}
+
+int run_wrap(const WrapArguments& arguments) {
+  const auto& [given, rules, most_mib, to, verbose] = arguments;
+  wrap::WrapOptions options = given;
+  options.journal_bytes = most_mib << 20;
+  options.modules = python_directory();
+  options.first_pack = [&rules = rules] { return pack_record(rules); };
+  options.reload = [&rules = rules]() -> stream::Result<wrap::PackRecord> {
+    if (auto loads = load_pack_from({rules_directory(rules).string()}); !loads) return loads.error();
+    return pack_record(rules);
+  };
+  if (!to.empty()) {
+    options.attempts = attempts_of_this_run();
+    return wrap::wrap(options, forwarding_engine(to));
+  }
+  return wrap::wrap(options,
+                    [verbose = verbose](const std::filesystem::path& journal, const wrap::EngineOptions& engine) {
+                      RunOptions run;
+                      run.journal = journal;
+                      run.follow = run.resume = run.wrapped = true;
+                      run.verbose = verbose;
+                      run.stop_when_readable = engine.parent;
+                      return run_engine(run).exit;
+                    });
+}
+
+}  // namespace
+
+void add_wrap_command(CLI::App& app, int& status) {
+  const CLI::Validator no_dash{
+      [](const std::string& value) { return value.starts_with("-") ? "a value is missing before " + value : ""; }, ""};
+  const CLI::Validator no_cluster{
+      [](const std::string& name) {
+        return name == stream::cluster_subject ? "no job can be called cluster: that is the subject of all nodes" : "";
+      },
+      ""};
+  auto arguments = std::make_shared<WrapArguments>();
+  auto* command = app.add_subcommand(
+      "wrap", "Run a command, record it, and print alerts while it runs: tocsin wrap -- torchrun train.py");
+  add_option(*command, "--job", arguments->options.job, "NAME",
+             "The job's name in alerts (default: the command's name and a process id)")
+      ->check(no_dash)
+      ->check(no_cluster);
+  add_option(*command, "--journal", arguments->options.journal, "DIR",
+             "Where the recording goes: a new or empty directory (default: one in $XDG_STATE_HOME/tocsin, else "
+             "~/.local/state/tocsin)")
+      ->check(no_dash);
+  add_option(
+      *command, "--cap", arguments->most_mib, "MIB",
+      "The most disk that the recording may take, in MiB, 4 to 1048576: the oldest part goes first (default: 256)")
+      ->check(CLI::Range(4, 1 << 20));
+  add_option(*command, "--to", arguments->to, "ADDRESS",
+             "Send the records to a Kafka cluster, kafka://HOST:PORT[/PREFIX] or a configuration, FILE.yml, where "
+             "`tocsin run` judges them; the journal keeps what is not sent yet")
+      ->check(is_kafka_address());
+  command->add_flag("--verbose", arguments->verbose, "Print every cause, doubt and value of an alert");
+  add_option(*command, "--rules", arguments->rules, "DIR", rules_text)->check(CLI::ExistingDirectory);
+  add_option(*command, "COMMAND", arguments->options.command, "",
+             "The command and its arguments; what is of wrap stands before --")
+      ->required();
+  command->positionals_at_end();
+  command->callback([arguments, &status] { status = run_wrap(*arguments); });
+}
+
+}  // namespace tocsin::adapters::cli
