@@ -39,15 +39,7 @@ void Subject::Backfill::read(const Entry& entry, Time log_clock) {
   } else {
     clock_ = std::max(clock_, origins_.empty() ? log_clock : origins_.clock());
   }
-  while (const PackChange* change = of_.job_.timeline->after(pack_)) {
-    if (change->key.from > clock_) break;
-    pack_ = change->key;
-    for (const auto& telemetry : again_) {
-      telemetry->settle(change->key.from - Duration{1});
-      telemetry->use(*change);
-      telemetry->change_lines(change->key.from);
-    }
-  }
+  follow_packs(clock_);
   origin();
   // Without a name, it belongs to the attempt that was current when it was read: the last to have started by then.
   std::string_view name = of_.cluster() ? std::string_view{} : entry.attempt;
@@ -63,7 +55,20 @@ void Subject::Backfill::read(const Entry& entry, Time log_clock) {
   }
 }
 
+void Subject::Backfill::follow_packs(Time clock) {
+  while (const PackChange* change = of_.job_.timeline->after(pack_)) {
+    if (change->key.from > clock) break;
+    pack_ = change->key;
+    for (const auto& telemetry : again_) {
+      telemetry->settle(change->key.from - Duration{1});
+      telemetry->use(*change);
+      telemetry->change_lines(change->key.from);
+    }
+  }
+}
+
 void Subject::Backfill::end() {
+  follow_packs(of_.clock_);  // those since the subject's last entry
   for (std::size_t i = 0; i < again_.size(); ++i) {
     again_[i]->settle(of_.clock_);
     of_.attempts_[i]->telemetry().take_rows(*again_[i]);

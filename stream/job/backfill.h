@@ -21,6 +21,7 @@ class Subject::Backfill {
 
  private:
   void begin(Time clock);
+  void follow_packs(Time clock);
 
   const Subject& of_;
   Position from_;

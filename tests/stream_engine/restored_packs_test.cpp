@@ -64,6 +64,33 @@ TEST_CASE("after a restart a job goes on under the pack that judged it, where a 
   }
 }
 
+TEST_CASE("rows that a restart reads again come under a pack that took effect behind the job's last record") {
+  for (const char* signals :
+       {R"lua(signals { air = { kind = "step", unit = "none", owner = "rank" },
+                                              heat = { kind = "gauge", unit = "none", owner = "rank" } })lua",
+        R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank", row = "2s" } })lua"}) {
+    CAPTURE(signals);
+    PacksByHash packs;
+    const auto first = pack_of("hot", 50);
+    packs.add(first);
+    const std::string second = packs.add(SmallJob::load(signals, R"lua(
+      rule "hot" { per = "rank", every = "1s",
+        needs = { heat = signal "heat" { over = "60s" }, air = signal "heat" { over = "30s" } },
+        evaluate = function(job) return job.heat:mean():above(50) & job.air:mean():above(50) end })lua"));
+    SmallJob log{first, &packs};
+    heats(log, "job", 1, 30);
+    log.reload(second, 31, 31);
+    log.beats(32, 40);
+    const auto sections = log.shard.take_sections(true);
+    const auto handed_over = log.end();
+    heats(log, "job", 41, 60);
+    SmallJob again{first, &packs};
+    again.restore(log, sections, handed_over);
+    CHECK(again.shard.digests() == log.shard.digests());
+    CHECK(again.shard.row_digests() == log.shard.row_digests());
+  }
+}
+
 TEST_CASE("a pack that could not be had leaves the one in force each time that it is named") {
   PacksByHash packs;
   const auto first = pack_of("first", 50);
