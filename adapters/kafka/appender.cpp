@@ -5,7 +5,6 @@
 
 #include "adapters/kafka/client.h"
 #include "adapters/kafka/patience.h"
-#include "adapters/kafka/produce.h"
 
 namespace tocsin::adapters::kafka {
 

@@ -44,4 +44,27 @@ Result<Position> KafkaLog::oldest() {
   return Position{static_cast<std::uint64_t>(range->oldest)};
 }
 
+std::optional<FirstPack> pack_in(const Message& message, schemas::Decoder& decoder) {
+  if (!message.key.empty()) return std::nullopt;
+  const auto entry = decoder.decode(message.value, {}, {}, {});
+  if (!entry) return std::nullopt;
+  for (const auto& control : (*entry)->controls)
+    if (control.kind == stream::ControlRecord::Kind::pack)
+      return FirstPack{{std::string{control.pack_hash}, std::string{control.pack_text}},
+                       {message.value.begin(), message.value.end()}};
+  return std::nullopt;
+}
+
+Result<std::optional<FirstPack>> first_pack(TopicReader& topic, int partition, std::chrono::milliseconds patience) {
+  std::optional<FirstPack> found;
+  schemas::Decoder decoder;
+  PartitionReader reader{topic, partition};
+  const auto read = reader.read_to_end(0, patience, [&](const Message& message) -> Result<bool> {
+    found = pack_in(message, decoder);
+    return !found;
+  });
+  if (!read) return read.error();
+  return found;
+}
+
 }  // namespace tocsin::adapters::kafka

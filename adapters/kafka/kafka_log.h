@@ -1,7 +1,10 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "adapters/kafka/partition_reader.h"
 #include "schemas/codec.h"
@@ -33,5 +36,17 @@ class KafkaLog final : public stream::LogReader {
   stream::Time appended_{};  // of the last message
   std::uint64_t undecodable_ = 0;
 };
+
+// The first pack that a log names. It judges what was written before its record, too: producers may have been there
+// before the first service was.
+struct FirstPack {
+  stream::PackText pack;
+  std::vector<std::byte> message;
+};
+// Of a record that names one; control records have no key.
+[[nodiscard]] std::optional<FirstPack> pack_in(const Message& message, schemas::Decoder& decoder);
+// nullopt: what is written names none. An error where no record comes for so long.
+stream::Result<std::optional<FirstPack>> first_pack(TopicReader& topic, int partition,
+                                                    std::chrono::milliseconds patience = std::chrono::seconds{15});
 
 }  // namespace tocsin::adapters::kafka

@@ -70,20 +70,11 @@ Result<std::unique_ptr<PackHistory>> PackHistory::open(const Address& address) {
 }
 
 Result<void> PackHistory::read() {
-  PartitionReader reader{*topic_, 0};
-  const auto range = reader.range();
-  if (!range) return range.error();
-  next_ = std::max(next_, range->oldest);
-  if (next_ >= range->end) return {};
-  if (auto started = reader.start(next_); !started) return started;
-  while (!reader.at_end()) {
-    const auto message = reader.expect(patience);
-    if (!message) return message.error();
-    if (*message == nullptr) continue;
-    next_ = (*message)->offset + 1;
-    take(**message);
-  }
-  return {};
+  return PartitionReader{*topic_, 0}.read_to_end(next_, patience, [this](const Message& message) -> Result<bool> {
+    next_ = message.offset + 1;
+    take(message);
+    return true;
+  });
 }
 
 void PackHistory::take(const Message& message) {

@@ -157,6 +157,24 @@ Result<const Message*> PartitionReader::expect(std::chrono::milliseconds patienc
   }
 }
 
+Result<void> PartitionReader::read_to_end(std::int64_t from, std::chrono::milliseconds patience,
+                                          const std::function<Result<bool>(const Message&)>& visit) {
+  const auto there = range();
+  if (!there) return there.error();
+  std::int64_t next = std::max(from, there->oldest);
+  if (next >= there->end) return {};
+  if (auto started = start(next); !started) return started;
+  while (next < there->end && !at_end()) {
+    const auto message = expect(patience);
+    if (!message) return message.error();
+    if (*message == nullptr || (*message)->offset >= there->end) break;
+    next = (*message)->offset + 1;
+    const auto more = visit(**message);
+    if (!more || !*more) return more ? Result<void>{} : more.error();
+  }
+  return {};
+}
+
 std::optional<std::uint64_t> PartitionReader::behind() const {
   const State& s = *state_;
   std::int64_t oldest = 0, end = 0;

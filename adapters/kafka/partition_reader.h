@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,6 +56,10 @@ class PartitionReader {
   // The same, where there must be one: an error where none came within `patience`. nullptr: all that was written has
   // been read.
   stream::Result<const Message*> expect(std::chrono::milliseconds patience);
+  // Starts at `from`, or at the oldest there is, and gives each record to `visit` up to the end as it is now; no
+  // further once that is false. An error where none comes within `patience` before.
+  stream::Result<void> read_to_end(std::int64_t from, std::chrono::milliseconds patience,
+                                   const std::function<stream::Result<bool>(const Message&)>& visit);
   // All that was written when it was last asked has been read (of transactions, what was committed).
   [[nodiscard]] bool at_end() const noexcept;
   struct Range {

@@ -1,6 +1,5 @@
 #include "adapters/kafka/record.h"
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string_view>
@@ -8,7 +7,7 @@
 #include <vector>
 
 #include "adapters/journal/journal.h"
-#include "adapters/kafka/first_pack.h"
+#include "adapters/kafka/kafka_log.h"
 #include "adapters/kafka/partition_reader.h"
 #include "adapters/kafka/topic_settings.h"
 #include "schemas/codec.h"
@@ -31,15 +30,6 @@ bool reached(const std::optional<Mark>& mark, std::int64_t offset, stream::Time 
   return appended >= std::get<stream::Time>(*mark);
 }
 
-bool names_a_pack(const Message& message, schemas::Decoder& decoder) {
-  if (!message.key.empty()) return false;  // control records have no key
-  const auto entry = decoder.decode(message.value, {}, {}, {});
-  if (!entry) return false;
-  const auto& controls = (*entry)->controls;
-  return std::any_of(controls.begin(), controls.end(),
-                     [](const auto& one) { return one.kind == stream::ControlRecord::Kind::pack; });
-}
-
 }  // namespace
 
 Result<Recorded> record(const RecordOptions& options) {
@@ -59,43 +49,36 @@ Result<Recorded> record(const RecordOptions& options) {
                                     ": they are 0 to " + std::to_string(*partitions - 1)};
   const auto pack = first_pack(**topic, partition, options.patience);
   if (!pack) return pack.error();
-  PartitionReader reader{**topic, partition};  // one at a time
-  const auto range = reader.range();
-  if (!range) return range.error();
   auto journal = journal::Writer::open(options.journal);
   if (!journal) return journal.error();
   Recorded recorded;
   recorded.partition = (*topic)->topic() + "/" + std::to_string(partition);
-  if (range->oldest < range->end)
-    if (auto started = reader.start(range->oldest); !started) return started.error();
   // The packs that the journal begins with: the first one; of a part the last two before it, of which one may be in
   // force a moment later.
   std::vector<std::vector<std::byte>> packs;
   if (*pack) packs.push_back((*pack)->message);
   schemas::Decoder decoder;
   stream::Time last{};
-  for (std::int64_t next = range->oldest; next < range->end && !reader.at_end();) {
-    const auto message = reader.expect(options.patience);
-    if (!message) return message.error();
-    if (*message == nullptr) continue;
-    next = (*message)->offset + 1;
-    if (next > range->end) break;
-    const auto appended = last = (*message)->appended.value_or(last);
-    if (recorded.entries == 0 && !reached(options.begin, (*message)->offset, appended)) {
-      if (!names_a_pack(**message, decoder)) continue;
-      packs.push_back({(*message)->value.begin(), (*message)->value.end()});
+  PartitionReader reader{**topic, partition};
+  const auto read = reader.read_to_end(0, options.patience, [&](const Message& message) -> Result<bool> {
+    const auto appended = last = message.appended.value_or(last);
+    if (recorded.entries == 0 && !reached(options.begin, message.offset, appended)) {
+      if (!pack_in(message, decoder)) return true;
+      packs.push_back({message.value.begin(), message.value.end()});
       if (packs.size() > 2) packs.erase(packs.begin());
-      continue;
+      return true;
     }
-    if (options.end && reached(options.end, (*message)->offset, appended)) break;
+    if (options.end && reached(options.end, message.offset, appended)) return false;
     for (const auto& one : std::exchange(packs, {}))
       if (auto written = journal->append(one, appended - longest_way); !written) return written.error();
-    if (auto written = journal->append((*message)->value, appended); !written) return written.error();
+    if (auto written = journal->append(message.value, appended); !written) return written.error();
     ++recorded.entries;
-    const std::string_view job = (*message)->key;  // control records have none
+    const std::string_view job = message.key;  // control records have none
     if (!job.empty() && job == options.subject) ++recorded.of_subject;
     else if (!job.empty() && recorded.jobs.size() < Recorded::most_jobs) recorded.jobs.emplace(job);
-  }
+    return true;
+  });
+  if (!read) return read.error();
   if (auto synced = journal->sync(); !synced) return synced.error();
   return recorded;
 }

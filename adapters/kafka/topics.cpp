@@ -168,17 +168,12 @@ Result<void> read_topic(const Address& address, std::string_view name,
   const auto partitions = (*topic)->partitions(patience);
   if (!partitions) return partitions.error();
   for (int partition = 0; partition < *partitions; ++partition) {
-    PartitionReader reader{**topic, partition};
-    const auto range = reader.range();
-    if (!range) return range.error();
-    if (range->oldest == range->end) continue;
-    if (auto started = reader.start(range->oldest); !started) return started;
-    for (;;) {
-      const auto message = reader.expect(patience);
-      if (!message) return message.error();
-      if (*message == nullptr) break;
-      take({partition, (*message)->offset, (*message)->key, (*message)->value});
-    }
+    const auto read =
+        PartitionReader{**topic, partition}.read_to_end(0, patience, [&](const Message& message) -> Result<bool> {
+          take({partition, message.offset, message.key, message.value});
+          return true;
+        });
+    if (!read) return read;
   }
   return {};
 }

@@ -10,7 +10,6 @@
 
 #include "adapters/kafka/client.h"
 #include "adapters/kafka/patience.h"
-#include "adapters/kafka/produce.h"
 #include "adapters/kafka/topic_settings.h"
 
 namespace tocsin::adapters::kafka {
@@ -182,18 +181,17 @@ struct Transactor::State {
     if (done || client || offsets == nullptr || (waiting_is_over() && !committing)) return done;
     if (fenced)
       if (auto own = own_name(*group); !own) return own;
-    if (auto connected = connect(); !connected)
-      return Error{Errc::refused, done.error().message + "; and then: " + connected.error().message +
+    const auto unsure = [&](const Error& then) {
+      return Error{Errc::refused, done.error().message + "; and then: " + then.message +
                                       ": whether it was committed shows at the next start"};
+    };
+    if (auto connected = connect(); !connected) return unsure(connected.error());
     const auto has = group->committed(offsets->elems[0].partition);
-    if (!has)
-      return Error{Errc::refused, done.error().message + "; and then: " + has.error().message +
-                                      ": whether it was committed shows at the next start"};
+    if (!has) return unsure(has.error());
     if (!*has || static_cast<std::int64_t>(**has) != offsets->elems[0].offset) return done;
     const auto again = transact({}, offsets, group);  // the same position again, which a former owner cannot commit
     if (again) return again;
-    return Error{Errc::refused, done.error().message + "; and then: " + again.error().message +
-                                    ": whether it was committed shows at the next start"};
+    return unsure(again.error());
   }
 };
 

@@ -7,7 +7,6 @@
 #include <exception>
 #include <utility>
 
-#include "adapters/kafka/first_pack.h"
 #include "adapters/kafka/kafka_log.h"
 #include "adapters/kafka/kafka_state.h"
 #include "adapters/kafka/topic_settings.h"
