@@ -21,10 +21,10 @@
 #include "adapters/cli/terminal.h"
 #include "adapters/formats/alert_form.h"
 #include "adapters/journal/alert_history.h"
+#include "adapters/journal/follow.h"
 #include "adapters/journal/state.h"
 #include "adapters/packs/pack_store.h"
 #include "adapters/runtime/disk_sink.h"
-#include "adapters/runtime/journal_log.h"
 #include "adapters/runtime/shard_loop.h"
 
 namespace tocsin::adapters::cli {
@@ -256,13 +256,9 @@ RunReport cannot(const std::string& why) {
 
 Result<stream::LoadedPack> pack_of(const RunOptions& options) {
   if (options.pack) return *options.pack;
-  auto files = dsl::read_pack(rules_directory(options.rules));
-  if (!files) return files.error();
   dsl::Budgets budgets;
   budgets.all_scripted = options.force_scripted;
-  packs::PackOutcome outcome = packs::compile(*files, budgets);
-  if (outcome.pack) return std::move(*outcome.pack);
-  return refusal(outcome, rules_directory(options.rules).string());
+  return load_pack_from({rules_directory(options.rules).string()}, budgets);
 }
 
 }  // namespace
@@ -276,7 +272,7 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
   if (!pack) return cannot(pack.error().message);
   auto reader = journal::Reader::open(options.journal);
   if (!reader) return cannot(reader.error().message);
-  runtime::JournalLog journal_log{std::move(*reader)};
+  journal::Follower journal_log{std::move(*reader)};
   Ending ending;
   WatchedLog log{journal_log, options, ending};
 
@@ -330,9 +326,8 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
   report.digests = runner.shard().digests();
   report.row_digests = runner.shard().row_digests();
   report.counters = runner.shard().counters();
-  report.corrupt_frames = journal_log.follower().reader().corrupt_frames();
-  report.undecodable = journal_log.follower().undecodable();
-  report.sealed = runner.shard().sealed();
+  report.corrupt_frames = journal_log.reader().corrupt_frames();
+  report.undecodable = journal_log.undecodable();
   return report;
 }
 

@@ -39,7 +39,6 @@ struct RunReport {
   std::map<std::string, std::uint64_t> digests, row_digests;
   stream::Counters counters;
   std::uint64_t corrupt_frames = 0, undecodable = 0;
-  bool sealed = false;
 };
 
 // What a command looks at while a journal is judged. Each may be empty.

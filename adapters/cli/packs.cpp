@@ -31,10 +31,11 @@ stream::Result<RuleFiles> read_rules(const std::vector<std::string>& directories
   return all;
 }
 
-stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories) {
+stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories,
+                                                  const dsl::Budgets& budgets) {
   const auto rules = read_rules(directories);
   if (!rules) return rules.error();
-  packs::PackOutcome outcome = packs::compile(rules->files);
+  packs::PackOutcome outcome = packs::compile(rules->files, budgets);
   if (outcome.pack) return std::move(*outcome.pack);
   return refusal(outcome, rules->places);
 }

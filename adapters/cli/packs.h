@@ -27,7 +27,8 @@ struct RuleFiles {
 [[nodiscard]] stream::Result<RuleFiles> read_rules(const std::vector<std::string>& directories);
 
 // Of several directories one pack.
-[[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories);
+[[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories,
+                                                                const dsl::Budgets& budgets = {});
 // The same for a reload: its cases must pass, too, as under `tocsin test`. Those of the shipped rules are tried where
 // there are no others: a site's rules may fire in them. `stop` ends it between two cases.
 [[nodiscard]] stream::Result<stream::LoadedPack> load_tested_pack_from(const std::vector<std::string>& directories,

@@ -21,8 +21,8 @@
 #include "adapters/formats/json_lines.h"
 #include "adapters/formats/printable.h"
 #include "adapters/journal/directory.h"
+#include "adapters/journal/follow.h"
 #include "adapters/journal/segments.h"
-#include "adapters/runtime/journal_log.h"
 #include "adapters/wrap/run_directory.h"
 #include "stream/values/quantity.h"
 
@@ -45,7 +45,7 @@ std::string ended_with(const fs::path& directory) {
   const auto segments = journal::segments(directory);
   auto reader = journal::Reader::open(directory);
   if (!reader || !segments || segments->empty()) return {};
-  runtime::JournalLog log{std::move(*reader)};
+  journal::Follower log{std::move(*reader)};
   if (!log.seek(stream::Position{segments->back().position})) return {};
   std::string how;
   for (auto entry = log.next(); entry && *entry != nullptr; entry = log.next())
@@ -101,7 +101,7 @@ Recording look_at(const fs::path& directory) {
   one.outcome = outcome_of(directory);
   auto reader = journal::Reader::open(directory);
   if (!reader) return one;
-  runtime::JournalLog log{std::move(*reader)};
+  journal::Follower log{std::move(*reader)};
   for (int i = 0; i < 100 && one.job.empty(); ++i) {
     const auto entry = log.next();
     if (!entry || *entry == nullptr) break;
@@ -173,7 +173,7 @@ int export_journal(const fs::path& argument, const fs::path& to) {
   if (!directory) return cannot("export", directory.error().message);
   auto reader = journal::Reader::open(*directory);
   if (!reader) return cannot("export", reader.error().message);
-  runtime::JournalLog log{std::move(*reader)};
+  journal::Follower log{std::move(*reader)};
   std::ofstream file;
   if (!to.empty()) {
     std::error_code error;

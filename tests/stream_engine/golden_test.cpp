@@ -9,10 +9,10 @@
 #include <span>
 #include <stdexcept>
 
+#include "adapters/journal/follow.h"
 #include "adapters/journal/journal.h"
 #include "adapters/packs/pack_store.h"
 #include "adapters/runtime/disk_sink.h"
-#include "adapters/runtime/journal_log.h"
 #include "adapters/runtime/shard_runner.h"
 #include "dsl/load/loader.h"
 #include "dsl/load/text_definitions.h"
@@ -39,7 +39,7 @@ stream::LoadedPack compiled(const dsl::PackFiles& files) {
 
 // The journal up to its end. Without a state: from its beginning.
 Reported judged(const fs::path& journal, const stream::LoadedPack& pack, stream::SnapshotStore* state) {
-  runtime::JournalLog log{*journal::Reader::open(journal)};
+  journal::Follower log{*journal::Reader::open(journal)};
   MemoryStore kept;
   packs::PackStore store;
   store.add(pack);
@@ -60,7 +60,7 @@ void write_golden() {
   }
   const auto pack = compiled(*dsl::read_pack(golden / "pack"));
   journal::StateStore state{directory.path()};
-  runtime::JournalLog entries{*journal::Reader::open(directory.path())};
+  journal::Follower entries{*journal::Reader::open(directory.path())};
   runtime::DiskSink sink{*journal::AlertHistory::open(directory.path()), state,
                          [](const stream::Report&, std::string_view) {}};
   packs::PackStore store;
@@ -125,7 +125,7 @@ TEST_CASE("no bytes in a section crash an engine that loads it and goes on") {
       }
     MemoryStore state;
     REQUIRE(state.keep(bundle));
-    runtime::JournalLog log{*journal::Reader::open(copy.directory.path())};
+    journal::Follower log{*journal::Reader::open(copy.directory.path())};
     runtime::ShardRunner runner{pack, {log, state, store, &state}};
     if (!runner.restore()) continue;
     ++loaded;
