@@ -93,8 +93,8 @@ bool valid_label(const std::string& name) {
          std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
-RenderedAlert render(const stream::AlertTransition& t, const Decoration& decoration) {
-  Texts labels = decoration.labels;
+RenderedAlert render(const stream::AlertTransition& t, const PosterOptions& options) {
+  Texts labels = options.labels;
   labels["alertname"] = t.rule;
   labels["severity"] = name(t.severity);
   labels["family"] = t.family;
@@ -114,12 +114,12 @@ RenderedAlert render(const stream::AlertTransition& t, const Decoration& decorat
   annotations["evidence"] = shortened(evidence(t));
   annotations["attempt"] = shortened(t.attempt);
   annotations["resolved"] = resolution(t);
-  if (!decoration.runbook_url.empty())
-    annotations["runbook_url"] = replaced(replaced(decoration.runbook_url, "{rule}", percent_encoded(t.rule)),
-                                          "{family}", percent_encoded(t.family));
+  if (!options.runbook_url.empty())
+    annotations["runbook_url"] = replaced(replaced(options.runbook_url, "{rule}", percent_encoded(t.rule)), "{family}",
+                                          percent_encoded(t.family));
 
   RenderedAlert out{object(labels), object(annotations), {}};
-  std::string_view page = decoration.external_url;
+  std::string_view page = options.external_url;
   while (page.ends_with('/')) page.remove_suffix(1);
   if (!page.empty()) out.generator_url = fmt::format("{}/#alert={:016x}", page, t.id);
   return out;

@@ -1,18 +1,11 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <string>
 
+#include "adapters/alertmanager/poster.h"
 #include "stream/rules/alert.h"
 
 namespace tocsin::adapters::alertmanager {
-
-// What is put on each alert besides its own.
-struct Decoration {
-  std::map<std::string, std::string> labels;
-  std::string external_url, runbook_url;
-};
 
 // A transition as Alertmanager's API v2 wants it, but for the times, which are set when it is posted.
 struct RenderedAlert {
@@ -24,6 +17,7 @@ struct RenderedAlert {
 [[nodiscard]] bool own_label(const std::string& name);
 [[nodiscard]] bool valid_label(const std::string& name);
 
-[[nodiscard]] RenderedAlert render(const stream::AlertTransition& transition, const Decoration& decoration);
+// With the labels, the runbook and the address of the options.
+[[nodiscard]] RenderedAlert render(const stream::AlertTransition& transition, const PosterOptions& options);
 
 }  // namespace tocsin::adapters::alertmanager

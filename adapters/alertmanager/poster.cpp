@@ -49,9 +49,8 @@ struct Poster::State {
     bool wakes_early = false;  // waits for something to do, and not for the end of a back-off
   };
 
-  State(PosterOptions given, Decoration with)
+  explicit State(PosterOptions given)
       : options(std::move(given)),
-        decoration(std::move(with)),
         store(options.instances.size(), {options.resend, options.resolved_for}),
         work(asio::make_work_guard(context)) {}
 
@@ -65,7 +64,6 @@ struct Poster::State {
   [[nodiscard]] bool idle() const;  // with the mutex
 
   PosterOptions options;
-  Decoration decoration;
 
   // Of the poster's thread.
   asio::io_context context{1};
@@ -88,7 +86,6 @@ struct Poster::State {
 };
 
 stream::Result<std::unique_ptr<Poster>> Poster::start(PosterOptions options) {
-  Decoration decoration{options.labels, options.external_url, options.runbook_url};
   for (const auto& [label, value] : options.labels) {
     if (own_label(label))
       return stream::Error{stream::Errc::malformed, "the label " + label + " is set by tocsin; choose another name"};
@@ -96,9 +93,8 @@ stream::Result<std::unique_ptr<Poster>> Poster::start(PosterOptions options) {
       return stream::Error{stream::Errc::malformed,
                            "'" + label + "' is no name of a label: letters, digits and _, not a digit first"};
   }
-  while (decoration.external_url.ends_with('/')) decoration.external_url.pop_back();
-  if (!decoration.external_url.empty())
-    if (auto valid = net::parse_url(decoration.external_url); !valid) return valid.error();
+  if (!options.external_url.empty())
+    if (auto valid = net::parse_url(options.external_url); !valid) return valid.error();
   std::vector<net::Url> urls;
   for (const Instance& instance : options.instances) {
     auto url = net::parse_url(instance.url);
@@ -106,7 +102,7 @@ stream::Result<std::unique_ptr<Poster>> Poster::start(PosterOptions options) {
     urls.push_back(std::move(*url));
   }
   options.batch = std::max<std::size_t>(options.batch, 1);
-  auto state = std::make_unique<State>(std::move(options), std::move(decoration));
+  auto state = std::make_unique<State>(std::move(options));
   for (std::size_t i = 0; i < urls.size(); ++i) {
     state->status.instances.emplace_back().url = state->options.instances[i].url;
     state->senders.push_back(std::make_unique<State::Sender>(state->context, i, state->options.instances[i], urls[i],
@@ -136,7 +132,7 @@ void Poster::report(Owner owner, const stream::AlertTransition& transition) noex
                       transition.state == stream::AlertState::firing,
                       transition.since,
                       transition.at,
-                      render(transition, state_->decoration)};
+                      render(transition, state_->options)};
     const std::size_t bytes = reported.bytes();
     bool first = false;
     {

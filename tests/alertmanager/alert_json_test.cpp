@@ -6,15 +6,25 @@
 #include "tests/alertmanager/transitions.h"
 
 using namespace tocsin;
-using adapters::alertmanager::Decoration;
+using adapters::alertmanager::PosterOptions;
 using adapters::alertmanager::render;
 using adapters::formats::rfc3339;
 
+namespace {
+
+PosterOptions decorated(std::map<std::string, std::string> labels, std::string external_url, std::string runbook_url) {
+  PosterOptions options;
+  options.labels = std::move(labels), options.external_url = std::move(external_url);
+  options.runbook_url = std::move(runbook_url);
+  return options;
+}
+
+}  // namespace
+
 TEST_CASE("an alert has few and stable labels, and its texts as annotations") {
-  const Decoration decoration{{{"cluster", "west"}, {"instance_group", "a100"}, {"empty", ""}},
-                              "https://tocsin.example/t",
-                              "https://runbooks.example/{family}/{rule}"};
-  const auto alert = render(test::slow_rank(), decoration);
+  const auto options = decorated({{"cluster", "west"}, {"instance_group", "a100"}, {"empty", ""}},
+                                 "https://tocsin.example/t", "https://runbooks.example/{family}/{rule}");
+  const auto alert = render(test::slow_rank(), options);
   CHECK(
       alert.labels ==
       R"({"alertname":"straggler","cluster":"west","family":"D3","instance_group":"a100","job_id":"llama","node":"n1","rank":"3",)"
@@ -27,7 +37,7 @@ TEST_CASE("an alert has few and stable labels, and its texts as annotations") {
       R"(likely: its clock is fine: it has \"more\" work\ndo: drain n1","evidence":"x=0.24, typical=0.1",)"
       R"("runbook_url":"https://runbooks.example/D3/straggler","summary":"llama, rank 3 on n1: One rank is slower than its peers"})");
   CHECK(alert.generator_url == "https://tocsin.example/t/#alert=0000000000000abc");
-  CHECK(render(test::slow_rank(), {{}, "https://tocsin.example/t/", ""}).generator_url == alert.generator_url);
+  CHECK(render(test::slow_rank(), decorated({}, "https://tocsin.example/t/", "")).generator_url == alert.generator_url);
 }
 
 TEST_CASE("labels never change with an alert's values, its state or its reason") {
@@ -59,7 +69,7 @@ TEST_CASE("a long text is cut between characters, and a runbook's address takes 
   transition.rule = "a/b ü";
   transition.shows.clear();
   for (int i = 0; i < 3000; ++i) transition.shows += "ü";
-  const auto alert = render(transition, {{}, "", "http://r/{rule}"});
+  const auto alert = render(transition, decorated({}, "", "http://r/{rule}"));
   CHECK(alert.annotations.find("ü…") != std::string::npos);
   CHECK(alert.annotations.find("ufffd") == std::string::npos);
   CHECK(alert.annotations.size() < 5000);
