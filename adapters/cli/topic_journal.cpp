@@ -144,7 +144,6 @@ Result<TemporaryJournal> TemporaryJournal::of(const TopicPart& part) {
 TemporaryJournal::~TemporaryJournal() {
   std::error_code error;
   if (!directory_.empty()) std::filesystem::remove_all(directory_, error);
-  if (alive_ >= 0) ::close(alive_);
 }
 
 Result<std::optional<TemporaryJournal>> copy_of_part(TopicPart part, std::filesystem::path& journal) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "adapters/journal/directory.h"
 #include "adapters/kafka/record.h"
 #include "stream/values/result.h"
 
@@ -34,7 +35,7 @@ class TemporaryJournal {
  public:
   [[nodiscard]] static stream::Result<TemporaryJournal> of(const TopicPart& part);
   TemporaryJournal(TemporaryJournal&& other) noexcept
-      : directory_(std::exchange(other.directory_, {})), alive_(std::exchange(other.alive_, -1)) {}
+      : directory_(std::exchange(other.directory_, {})), alive_(std::move(other.alive_)) {}
   TemporaryJournal& operator=(TemporaryJournal&&) = delete;
   ~TemporaryJournal();
   [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
@@ -43,7 +44,7 @@ class TemporaryJournal {
   explicit TemporaryJournal(int alive) : alive_(alive) {}
   static stream::Result<TemporaryJournal> make();  // an empty one
   std::filesystem::path directory_;
-  int alive_;  // while it is open the directory stays
+  journal::File alive_;  // while it is open the directory stays
 };
 
 // Where `journal` names a cluster, copies that part of its telemetry, and makes `journal` the copy; else nothing.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/asio/ip/address_v4.hpp>
+#include <charconv>
 #include <utility>
 
 #include "adapters/net/credentials.h"
@@ -14,23 +15,17 @@ namespace {
 using stream::Errc;
 using stream::Error;
 
-std::optional<unsigned> digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
-}
-
 std::optional<std::string> decoded(std::string_view text, bool plus_is_space) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '+' && plus_is_space) {
       out += ' ';
     } else if (text[i] == '%') {
-      if (i + 2 >= text.size()) return std::nullopt;
-      const auto high = digit(text[i + 1]), low = digit(text[i + 2]);
-      if (!high || !low || (*high == 0 && *low == 0)) return std::nullopt;
-      out += static_cast<char>(*high << 4 | *low);
+      unsigned char byte = 0;  // none is NUL
+      const std::string_view digits = text.substr(i + 1, 2);
+      const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16).ptr;
+      if (digits.size() < 2 || end != digits.data() + 2 || byte == 0) return std::nullopt;
+      out += static_cast<char>(byte);
       i += 2;
     } else {
       out += text[i];

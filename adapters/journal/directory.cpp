@@ -18,15 +18,6 @@ using stream::Error;
 using stream::Result;
 namespace fs = std::filesystem;
 
-File::~File() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-File& File::operator=(File&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
 std::uint64_t File::size() const noexcept {
   struct stat status {};
   return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -11,17 +13,23 @@
 
 namespace tocsin::adapters::journal {
 
-// An open file, closed with it.
+// An open file, or another descriptor, closed with it. Owned by its holder; used by one process.
 class File {
  public:
   File() = default;
   explicit File(int descriptor) noexcept : descriptor_(descriptor) {}
-  ~File();
+  ~File() { close(); }
   File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  File& operator=(File&& other) noexcept;
+  File& operator=(File&& other) noexcept {
+    if (this != &other) close(), descriptor_ = std::exchange(other.descriptor_, -1);
+    return *this;
+  }
 
   [[nodiscard]] int get() const noexcept { return descriptor_; }
   explicit operator bool() const noexcept { return descriptor_ >= 0; }
+  void close() noexcept {
+    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+  }
   [[nodiscard]] std::uint64_t size() const noexcept;
   [[nodiscard]] bool deleted() const noexcept;  // no name leads to it any more
 

@@ -39,13 +39,9 @@ std::optional<HostAndPort> split(std::string_view text) {
   return HostAndPort{std::string{text.substr(0, colon)}, std::string{text.substr(colon + 1)}};
 }
 
-bool is_v6(const std::string& host) {
-  in6_addr address{};
-  return inet_pton(AF_INET6, host.c_str(), &address) == 1;
-}
-bool is_v4(const std::string& host) {
-  in_addr address{};
-  return inet_pton(AF_INET, host.c_str(), &address) == 1;
+bool is_address(int family, const std::string& host) {
+  in6_addr address{};  // the larger
+  return inet_pton(family, host.c_str(), &address) == 1;
 }
 
 bool host_character(char c) {
@@ -90,7 +86,7 @@ stream::Result<Url> parse_url(std::string_view text) {
   if (!parts) return bad(text, "its host is malformed (an IPv6 address stands in brackets)");
   url.host = parts->host;
   if (url.host.empty()) return bad(text, "it has no host");
-  if (!is_v6(url.host) && !std::all_of(url.host.begin(), url.host.end(), host_character))
+  if (!is_address(AF_INET6, url.host) && !std::all_of(url.host.begin(), url.host.end(), host_character))
     return bad(text, "its host is malformed");
   url.port = url.tls ? 443 : 80;
   if (parts->port) {
@@ -118,7 +114,7 @@ stream::Result<Listen> parse_listen(std::string_view text) {
   if (!port) return wrong("its port is not 0 to 65535");
   Listen listen{parts->host, *port};
   if (listen.address == "localhost") listen.address = "127.0.0.1";
-  if (!is_v4(listen.address) && !is_v6(listen.address))
+  if (!is_address(AF_INET, listen.address) && !is_address(AF_INET6, listen.address))
     return wrong("its address is no IP address (0.0.0.0 is every one)");
   return listen;
 }

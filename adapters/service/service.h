@@ -9,13 +9,23 @@
 
 #include "adapters/kafka/address.h"
 #include "adapters/kafka/group.h"
+#include "adapters/kafka/log.h"
 #include "adapters/prometheus/figures.h"
-#include "adapters/service/log.h"
 #include "adapters/service/reload_requests.h"
 #include "stream/job/shard.h"
 #include "stream/ports.h"
 
 namespace tocsin::adapters::service {
+
+// The log of the service. Any thread may write.
+struct Log {
+  using Level = kafka::LogLevel;
+  std::function<void(Level level, const std::string& line)> write;
+
+  void operator()(const std::string& line) const { write(Level::info, line); }
+  void warning(const std::string& line) const { write(Level::warning, line); }
+  void error(const std::string& line) const { write(Level::error, line); }
+};
 
 // The rules of the cluster, as an instance knows them.
 struct RulesFigures {

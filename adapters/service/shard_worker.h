@@ -46,7 +46,6 @@ class ShardWorker {
   void give_up();
   // What it cannot go on from.
   [[nodiscard]] std::optional<stream::Error> failure() const;
-  [[nodiscard]] int partition() const noexcept { return partition_; }
 
  private:
   enum class Order { work, drain, give_up };

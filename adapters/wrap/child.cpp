@@ -114,7 +114,6 @@ Child prepare_child(const std::vector<std::string>& command, const std::string& 
   report.write.close();
   news.write.close();
   if (terminal.interactive()) {
-    child.holder = pid;
     if (!read_int(news.read.get(), child.pid) || child.pid < 0) child.exec_error = EAGAIN;
   } else {
     child.pid = pid;

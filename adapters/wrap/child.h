@@ -17,8 +17,7 @@ namespace tocsin::adapters::wrap {
 // whose leader goes). The holder reports what the result of waitpid, and stays until `hold` is closed. A stdout or
 // stderr of ours that is not a terminal is a pipe. Owned by the parent.
 struct Child {
-  pid_t pid = -1;  // of the command itself
-  pid_t holder = -1;
+  pid_t pid = -1;       // of the command itself
   Descriptor out, err;  // reading ends; invalid where the pseudo-terminal carries that stream
   Descriptor news;      // wait statuses from the holder, an int each
   Descriptor hold;

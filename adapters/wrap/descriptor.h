@@ -3,34 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <utility>
+#include "adapters/journal/directory.h"
 
 namespace tocsin::adapters::wrap {
 
-// A file descriptor that closes itself. Owned by its holder; used by one process.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    if (this != &other) {
-      close();
-      number_ = std::exchange(other.number_, -1);
-    }
-    return *this;
-  }
-  ~Descriptor() { close(); }
-
-  [[nodiscard]] int get() const noexcept { return number_; }
-  [[nodiscard]] explicit operator bool() const noexcept { return number_ >= 0; }
-  void close() noexcept {
-    if (number_ >= 0) ::close(std::exchange(number_, -1));
-  }
-
- private:
-  int number_ = -1;
-};
+using Descriptor = journal::File;
 
 // Both ends of a pipe, closed on exec; an end is invalid where the system had none left to give.
 struct Pipe {

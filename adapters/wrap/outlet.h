@@ -20,14 +20,14 @@ class Outlet {
   [[nodiscard]] bool broken() const noexcept {
     return broken_;
   }  // its reader has ended: the command learns it as it would without us
-  [[nodiscard]] bool hung_up() const noexcept { return hung_up_; }  // it was a terminal: what is written goes nowhere
   [[nodiscard]] bool at_line_start() const noexcept { return last_ == '\n'; }
 
  private:
   [[nodiscard]] std::size_t put(std::string_view bytes);
 
   int descriptor_ = -1;
-  bool plain_file_ = false, broken_ = false, hung_up_ = false;
+  bool plain_file_ = false, broken_ = false;
+  bool hung_up_ = false;  // it was a terminal: what is written goes nowhere
   char last_ = '\n';
   std::string held_;
   std::size_t sent_ = 0;

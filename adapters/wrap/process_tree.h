@@ -44,6 +44,10 @@ struct Process {
 // A file of /proc, or as much as is allowed.
 [[nodiscard]] std::string read_whole(const std::string& path, std::size_t most);
 
+struct DirectoryCloser {
+  void operator()(DIR* directory) const noexcept { ::closedir(directory); }
+};
+
 // The descendants of wrap, found by looking through /proc for processes that were not there before; a quiet machine
 // costs one read. Orphans come to wrap (it is their subreaper), so none is lost. An environment is read once a process,
 // and again after an exec as long as the process is no rank and below none. Owned by the Recorder.
@@ -64,9 +68,6 @@ class ProcessTree {
   [[nodiscard]] pid_t worker_of(pid_t pid) const;
 
  private:
-  struct DirectoryCloser {
-    void operator()(DIR* directory) const noexcept { ::closedir(directory); }
-  };
   [[nodiscard]] bool anything_new();
   [[nodiscard]] bool below_same(const Process& process) const;
   [[nodiscard]] bool below_a_rank(const Process& process) const;

@@ -22,10 +22,6 @@ constexpr std::size_t longest_table = 8u << 20;
 constexpr std::size_t most_descriptors = 4096;  // of one process
 constexpr std::string_view mapped = "0000000000000000FFFF0000";
 
-struct DirectoryCloser {
-  void operator()(DIR* directory) const noexcept { ::closedir(directory); }
-};
-
 std::unordered_set<std::uint64_t> sockets_of(pid_t pid) {
   std::unordered_set<std::uint64_t> inodes;
   const std::string folder = path_of(pid, "fd");
