@@ -7,9 +7,6 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
-#include <set>
-
-#include "adapters/journal/directory.h"
 
 namespace tocsin::adapters::journal {
 
@@ -17,15 +14,6 @@ using stream::Errc;
 using stream::Error;
 using stream::Result;
 namespace fs = std::filesystem;
-
-struct AlertHistory::State {
-  fs::path path;
-  File file;
-  std::set<std::pair<std::uint64_t, std::uint32_t>> known;
-  std::uint64_t cut = 0;
-  std::uint64_t size = 0;  // on disk
-  std::string waiting;     // lines for the next sync
-};
 
 namespace {
 
@@ -64,24 +52,19 @@ bool begins_a_line(std::string_view torn) {
 
 }  // namespace
 
-AlertHistory::AlertHistory(std::unique_ptr<State> state) : state_(std::move(state)) {}
-AlertHistory::~AlertHistory() = default;
-AlertHistory::AlertHistory(AlertHistory&&) noexcept = default;
-AlertHistory& AlertHistory::operator=(AlertHistory&&) noexcept = default;
-
 Result<AlertHistory> AlertHistory::open(const fs::path& directory) {
-  auto state = std::make_unique<State>();
-  state->path = directory / "alerts.jsonl";
+  AlertHistory history;
+  history.path_ = directory / "alerts.jsonl";
   const auto opened = OpenDirectory::open(directory);
   if (!opened) return opened.error();
   auto file = opened->open("alerts.jsonl", O_RDWR | O_CREAT);
   if (!file) return file.error();
-  state->file = std::move(*file);
+  history.file_ = std::move(*file);
   auto content = opened->read("alerts.jsonl");
   if (!content) return content.error();
   const auto not_ours = [&](std::size_t at) {
     return Error{Errc::malformed,
-                 state->path.string() + " has a line at byte " + std::to_string(at) +
+                 history.path_.string() + " has a line at byte " + std::to_string(at) +
                      " that is no alert of ours: what was published is not known any more; mend or move the file"};
   };
   const std::size_t whole = content->rfind('\n') == std::string::npos ? 0 : content->rfind('\n') + 1;
@@ -89,51 +72,44 @@ Result<AlertHistory> AlertHistory::open(const fs::path& directory) {
     const std::size_t end = content->find('\n', begin);
     const auto key = key_of(std::string_view{*content}.substr(begin, end - begin));
     if (!key) return not_ours(begin);
-    state->known.insert(*key);
+    history.known_.insert(*key);
     begin = end + 1;
   }
   if (!begins_a_line(std::string_view{*content}.substr(whole))) return not_ours(whole);
-  state->cut = content->size() - whole;
-  state->size = whole;
-  if (state->cut != 0 && ::ftruncate(state->file.get(), static_cast<off_t>(whole)) != 0)
-    return io_error("cut the torn last line of", state->path, errno);
-  return AlertHistory{std::move(state)};
+  history.cut_ = content->size() - whole;
+  history.size_ = whole;
+  if (history.cut_ != 0 && ::ftruncate(history.file_.get(), static_cast<off_t>(whole)) != 0)
+    return io_error("cut the torn last line of", history.path_, errno);
+  return history;
 }
 
 Result<bool> AlertHistory::add(std::uint64_t id, std::uint32_t number, std::string_view object) {
-  State& s = *state_;
-  if (s.known.contains({id, number})) return false;
+  if (known_.contains({id, number})) return false;
   const std::string front = prefix(id, number);
   std::string line;
   if (object.starts_with(front)) line = object;
   else if (object.starts_with("{") && object.size() > 2) line = front + std::string{object.substr(1)};
-  else return Error{Errc::malformed, "what is to be kept in " + s.path.string() + " is no JSON object"};
+  else return Error{Errc::malformed, "what is to be kept in " + path_.string() + " is no JSON object"};
   std::replace(line.begin(), line.end(), '\n', ' ');
   line += '\n';
-  s.waiting += line;
-  s.known.insert({id, number});
+  waiting_ += line;
+  known_.insert({id, number});
   return true;
 }
 
 Result<void> AlertHistory::sync() {
-  State& s = *state_;
-  if (s.waiting.empty()) return {};
-  for (std::size_t done = 0; done < s.waiting.size();) {
+  if (waiting_.empty()) return {};
+  for (std::size_t done = 0; done < waiting_.size();) {
     const ssize_t wrote =
-        ::pwrite(s.file.get(), s.waiting.data() + done, s.waiting.size() - done, static_cast<off_t>(s.size + done));
+        ::pwrite(file_.get(), waiting_.data() + done, waiting_.size() - done, static_cast<off_t>(size_ + done));
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0)
-      return io_error("append to", s.path, errno);  // what is torn is written over, or cut at the next open
+    if (wrote < 0) return io_error("append to", path_, errno);  // what is torn is written over, or cut at the next open
     done += static_cast<std::size_t>(wrote);
   }
-  if (::fdatasync(s.file.get()) != 0) return io_error("sync", s.path, errno);
-  s.size += s.waiting.size();
-  s.waiting.clear();
+  if (::fdatasync(file_.get()) != 0) return io_error("sync", path_, errno);
+  size_ += waiting_.size();
+  waiting_.clear();
   return {};
 }
-
-bool AlertHistory::holds(std::uint64_t id, std::uint32_t number) const { return state_->known.contains({id, number}); }
-std::size_t AlertHistory::size() const noexcept { return state_->known.size(); }
-std::uint64_t AlertHistory::cut_bytes() const noexcept { return state_->cut; }
 
 }  // namespace tocsin::adapters::journal

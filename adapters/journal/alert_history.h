@@ -2,9 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
+#include <set>
+#include <string>
 #include <string_view>
+#include <utility>
 
+#include "adapters/journal/directory.h"
 #include "stream/values/result.h"
 
 namespace tocsin::adapters::journal {
@@ -15,9 +18,6 @@ namespace tocsin::adapters::journal {
 class AlertHistory {
  public:
   static stream::Result<AlertHistory> open(const std::filesystem::path& directory);
-  ~AlertHistory();
-  AlertHistory(AlertHistory&&) noexcept;
-  AlertHistory& operator=(AlertHistory&&) noexcept;
 
   // True: it is new, and on disk after the next sync; false: it was there. Each line begins with its id and number;
   // where `object` does not, they are put in front.
@@ -25,14 +25,19 @@ class AlertHistory {
   // All that was added is on disk when it returns: only now may it be published. After an error it is tried again with
   // the next.
   stream::Result<void> sync();
-  [[nodiscard]] bool holds(std::uint64_t id, std::uint32_t number) const;
-  [[nodiscard]] std::size_t size() const noexcept;
-  [[nodiscard]] std::uint64_t cut_bytes() const noexcept;  // of a torn last line, at open
+  [[nodiscard]] bool holds(std::uint64_t id, std::uint32_t number) const { return known_.contains({id, number}); }
+  [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }
+  [[nodiscard]] std::uint64_t cut_bytes() const noexcept { return cut_; }  // of a torn last line, at open
 
  private:
-  struct State;
-  explicit AlertHistory(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  AlertHistory() = default;
+
+  std::filesystem::path path_;
+  File file_;
+  std::set<std::pair<std::uint64_t, std::uint32_t>> known_;
+  std::uint64_t cut_ = 0;
+  std::uint64_t size_ = 0;  // on disk
+  std::string waiting_;     // lines for the next sync
 };
 
 }  // namespace tocsin::adapters::journal
