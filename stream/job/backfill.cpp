@@ -4,7 +4,8 @@
 
 namespace tocsin::stream {
 
-Subject::Backfill::Backfill(const Subject& of, Position from, Time log_clock) : of_(of), from_(from) {
+Subject::Backfill::Backfill(const Subject& of, Position from, Time log_clock)
+    : of_(of), from_(from), origins_(of.job_.controlled) {
   const auto marked = std::ranges::find(of.marks_, from, &std::pair<Position, Origins>::first);
   if (marked != of.marks_.end()) origins_ = marked->second;
   // Nothing has changed since the section: at the place they stood as in it. Else the subject began behind the place.

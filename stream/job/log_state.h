@@ -14,6 +14,7 @@ namespace tocsin::stream {
 struct LogState {
   Time clock = long_ago;  // the append time of the last entry, never falling
   Time last_beat = long_ago;
+  Time controlled = long_ago;  // the clock at the last control record
   bool sealed = false;
   Watermarks watermarks;
   PackTimeline packs;
@@ -21,7 +22,7 @@ struct LogState {
 
   static void fields(auto& self, auto& archive) {
     archive(1, self.clock), archive(2, self.last_beat), archive(3, self.sealed), archive(4, self.watermarks);
-    archive(5, self.packs), archive(6, self.duplicates);
+    archive(5, self.packs), archive(6, self.duplicates), archive(7, self.controlled);
   }
 };
 

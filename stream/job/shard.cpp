@@ -13,6 +13,7 @@ namespace {
 constexpr Duration between_marks = std::chrono::minutes{1};
 constexpr Duration furthest_behind = std::chrono::hours{24};  // a source's arrival behind the append time here
 constexpr std::size_t most_refused_named = 100;
+constexpr Time first = long_ago + Duration{1};
 
 }  // namespace
 
@@ -30,6 +31,7 @@ Shard::State::State(LoadedPack pack, PackSource* source, AlertSink& sink, const 
           {&log.clock, &log.last_beat}},
          &log.packs,
          this};
+  job.controlled = &log.controlled;
 }
 
 const LoadedPack* Shard::State::find_loaded(std::string_view hash) {
@@ -100,6 +102,8 @@ void Shard::State::schedule(Item& item) {
   Judged& judged = item.second;
   const bool by_log = !judged.subject->rekeyed();
   const Time next_at = by_log ? judged.subject->next_due() : never;
+  // It goes by the log's control records: the first at which something is due concerns it.
+  if (!judged.subject->origins().waits()) look_after(item, std::max(judged.subject->next_due(), first) - Duration{1});
   if (judged.due == next_at) return;
   if (judged.due != never) due_.erase({judged.due, &item});
   judged.due = next_at;
@@ -257,10 +261,7 @@ bool Shard::State::apply(TickBudget& budget) {
       judged.changed = true;
       measure(*of);
       schedule(*of);
-      if (judged.subject->rekeyed()) {
-        if (!entry_->origin_source.empty()) follow(*of, entry_->origin_source);
-        look_after(*of, long_ago);
-      }
+      if (judged.subject->rekeyed()) follow_sources(*of);
     }
   }
   return true;
@@ -293,6 +294,7 @@ void Shard::State::control(const ControlRecord& record) {
   }
   const std::string_view moved = record.kind == ControlRecord::Kind::watermark ? record.source : std::string_view{};
   follow_watermarks(moved);
+  log.controlled = log.clock;
   // Who follows an ended source knows it now.
   if (const auto mark = log.watermarks.find(moved); mark != log.watermarks.end() && mark->second == never)
     log.watermarks.erase(mark);

@@ -146,7 +146,6 @@ struct Shard::State final : private PacksInUse {
   // A source without a watermark for so long is forgotten; where it goes on, it is as new.
   static constexpr Duration watermarks_kept = std::chrono::hours{24};
   void read_watermark(const ControlRecord& record);
-  void follow(Item& item, std::string_view source);
   void look_after(Item& item, Time look);
   void follow_watermarks(std::string_view moved);
 

@@ -19,16 +19,14 @@ void Shard::State::read_watermark(const ControlRecord& record) {
   read = std::max(read, ended ? never : up_to);
 }
 
-void Shard::State::follow(Item& item, std::string_view source) {
-  auto& follows = item.second.follows;
-  if (std::ranges::any_of(follows, [&](const auto* of) { return of->first == source; })) return;
-  follows.push_back(&*followers_.try_emplace(std::string{source}).first);
-  follows.back()->second.insert(&item);
-}
-
+// Those of its sources that it does not follow yet: they are in the order of its origins.
 void Shard::State::follow_sources(Item& item) {
   const Origins& origins = item.second.subject->origins();
-  for (std::size_t i = 0; i < origins.size(); ++i) follow(item, origins.name(i));
+  auto& follows = item.second.follows;
+  while (follows.size() < origins.size()) {
+    follows.push_back(&*followers_.try_emplace(origins.name(follows.size())).first);
+    follows.back()->second.insert(&item);
+  }
   if (!origins.empty()) look_after(item, long_ago);
 }
 

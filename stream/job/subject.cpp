@@ -32,7 +32,8 @@ Subject::Subject(std::string name, const JobContext& job)
       digest_(std::make_unique<Digest>()),
       earlier_(std::make_unique<EarlierAttempts>()),
       rules_(std::make_unique<JobRules>()),
-      job_(job) {
+      job_(job),
+      origins_(job.controlled) {
   job_.context.digest = digest_.get();
   job_.earlier = earlier_.get(), job_.rules = rules_.get();
 }
@@ -301,6 +302,7 @@ Result<void> Subject::load(Reader& in) {
   digest_->restore(in.get<std::uint64_t>(1)), buried_rows_.restore(in.get<std::uint64_t>(2));
   in(3, started_), in(4, clock_), in(5, sealed_), in(6, ahead_), in(7, change_), in(8, tombstones_), in(9, duplicates_);
   in(10, refused_), in(11, starts_), in(12, origins_), in(13, marks_), in(15, *earlier_), in(16, *rules_);
+  for (auto& [at, origins] : marks_) origins.go_by(job_.controlled);
   in.list(14, [&](Reader& of) {
     const auto name = of.get<std::string>(1);
     const auto start = of.get<Time>(2);

@@ -78,6 +78,7 @@ void Telemetry::open_history() {
   history_ = std::make_unique<History>(runtime_->retained(subject_, rows_only_), topology_,
                                        [this](std::string_view text) { return symbols_.find(text); });
   intake_.open(*runtime_->pack(), *history_);
+  coverage_.keep(signals());
   if (end_ != never) history_->end(end_);
 }
 

@@ -26,6 +26,7 @@ struct JobContext {
   PacksInUse* packs = nullptr;
   EarlierAttempts* earlier = nullptr;
   JobRules* rules = nullptr;
+  const Time* controlled = nullptr;  // as in LogState
 };
 
 // What the records of one attempt say: its members and labels, who was covered, texts, and the values of the signals

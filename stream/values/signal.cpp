@@ -12,6 +12,7 @@ Result<SignalId> SignalTable::add(SignalDefinition definition) {
       return Error{Errc::refused,
                    "'" + alias.name + "', an alias of '" + definition.name + "', names another signal already"};
     }
+  sources_.insert(definition.source);
   definitions_.push_back(std::move(definition));
   return id;
 }

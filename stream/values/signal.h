@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -82,6 +83,7 @@ class SignalTable {
   }
   [[nodiscard]] std::size_t size() const noexcept { return definitions_.size(); }
   [[nodiscard]] std::span<const SignalDefinition> all() const noexcept { return definitions_; }
+  [[nodiscard]] bool any_of_source(std::string_view source) const { return sources_.contains(source); }
 
   // Coordinates that `peers` may list, each with its owner.
   void add_coordinate(std::string name, Level owner);
@@ -95,6 +97,7 @@ class SignalTable {
   };
   std::vector<SignalDefinition> definitions_;
   std::unordered_map<std::string, Entry> by_name_;
+  std::set<std::string, std::less<>> sources_;  // of the definitions
   std::vector<std::pair<std::string, Level>> coordinates_;
 };
 

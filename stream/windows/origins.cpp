@@ -8,7 +8,8 @@ std::size_t Origins::index(std::string_view name, Time arrival) {
   for (std::size_t i = 0; i < origins_.size(); ++i)
     if (origins_[i].name == name) return i;
   const Time read = arrival - Duration{1};  // it was read up to this record, except for others of the same arrival
-  if (origins_.empty()) clock_ = std::max(clock_, read);
+  clock_ = origins_.empty() ? std::max(clock_, read) : clock();
+  waits_ = true;
   origins_.push_back({std::string{name}, read});
   return origins_.size() - 1;
 }
@@ -24,11 +25,14 @@ void Origins::follow(Time now, const Watermarks& watermarks) {
     waited_for = std::min(waited_for, origin.read);
     if (origin.read != never) next_change_ = std::min(next_change_, origin.read + patience);
   }
-  if (waited_for == never) next_change_ = long_ago;  // the clock is the log's
-  clock_ = std::max(clock_, waited_for == never ? now : waited_for);
+  clock_ = clock();
+  waits_ = waited_for != never;
+  clock_ = std::max(clock_, waits_ ? waited_for : now);
 }
 
-void Origins::fields(auto& self, auto& archive) { archive(1, self.clock_), archive(3, self.origins_); }
+void Origins::fields(auto& self, auto& archive) {
+  archive(1, self.clock_), archive(3, self.origins_), archive(4, self.waits_);
+}
 void Origins::save(Writer& out) const { fields(*this, out); }
 void Origins::load(Reader& in) { fields(*this, in); }
 

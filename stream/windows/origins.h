@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -22,6 +23,10 @@ class Origins {
  public:
   static constexpr Duration patience = std::chrono::minutes{2};
 
+  // `controlled`: the log's clock at its last control record. It outlives this.
+  explicit Origins(const Time* controlled = &long_ago) : controlled_(controlled) {}
+  void go_by(const Time* controlled) noexcept { controlled_ = controlled; }
+
   // Adds an origin at its first record, which was appended there at `arrival`.
   std::size_t index(std::string_view name, Time arrival);
   [[nodiscard]] bool empty() const noexcept { return origins_.empty(); }
@@ -32,7 +37,9 @@ class Origins {
   // While no watermark of an origin moves, follow() changes nothing until the log's clock is past this.
   [[nodiscard]] Time next_change() const noexcept { return next_change_; }
   // Never moves back.
-  [[nodiscard]] Time clock() const noexcept { return clock_; }
+  [[nodiscard]] Time clock() const noexcept { return waits_ ? clock_ : std::max(clock_, *controlled_); }
+  // False: each has ended or is left behind. The clock is the log's, as of its last control record.
+  [[nodiscard]] bool waits() const noexcept { return waits_; }
   // Whether an origin has not been read up to `time`.
   [[nodiscard]] bool unread(std::size_t origin, Time time) const noexcept { return origins_[origin].read < time; }
   // The clock does not wait for it.
@@ -52,7 +59,10 @@ class Origins {
     }
   };
   std::vector<Origin> origins_;
-  Time clock_ = long_ago, next_change_ = long_ago;
+  const Time* controlled_;
+  Time clock_ = long_ago;  // when it last waited for one
+  Time next_change_ = long_ago;
+  bool waits_ = true;
 };
 
 }  // namespace tocsin::stream

@@ -11,11 +11,13 @@ constexpr std::size_t most_broken = 4'096;  // of a source and level; beyond it,
 
 void SourceCoverage::extend(std::string_view source, Level level, std::span<const Slot> slots, Time arrival) {
   if (slots.empty()) return;
+  auto known = sources_.find(source);
+  if (known == sources_.end()) {
+    if (signals_ != nullptr && !signals_->any_of_source(source)) return;
+    known = sources_.try_emplace(std::string{source}).first;
+  }
   ++version_;
-  std::size_t place = 0;
-  while (place < sources_.size() && sources_[place].name != source) ++place;
-  if (place == sources_.size()) sources_.push_back({std::string{source}, {}});
-  Members& of = sources_[place].members[static_cast<std::size_t>(level)];
+  Members& of = known->second[static_cast<std::size_t>(level)];
   auto& chains = of.chains;
   auto& broken = of.broken;
   const std::size_t members = *std::max_element(slots.begin(), slots.end()) + std::size_t{1};
@@ -34,14 +36,8 @@ void SourceCoverage::extend(std::string_view source, Level level, std::span<cons
   }
 }
 
-const SourceCoverage::Source* SourceCoverage::find(std::string_view source) const {
-  for (const Source& known : sources_)
-    if (known.name == source) return &known;
-  return nullptr;
-}
-
 bool SourceCoverage::throughout(const Source& source, Level level, Slot slot, Time from, Time to) {
-  const Members& of = source.members[static_cast<std::size_t>(level)];
+  const Members& of = source[static_cast<std::size_t>(level)];
   const auto& chains = of.chains;
   const auto spans = [&](const Chain& chain) {
     return chain.since <= from + patience && chain.last >= to - patience && chain.since <= to;
@@ -88,7 +84,7 @@ bool SourceCoverage::over(std::string_view source, Level level, const Topology& 
   for (const Level coarse : {Level::gpu, Level::node, Level::rack}) {
     if (coarse >= level || of_level == Share::all) continue;
     const std::size_t containers = topology.size(coarse);
-    if (containers == 0 || known->members[static_cast<std::size_t>(coarse)].chains.empty()) continue;
+    if (containers == 0 || (*known)[static_cast<std::size_t>(coarse)].chains.empty()) continue;
     const Share of_coarse = share(*known, coarse, containers, from, to);
     const bool of_first = throughout(*known, coarse, 0, from, to);
     if (of_coarse == Share::none && !of_first) continue;
@@ -105,7 +101,7 @@ bool SourceCoverage::over(std::string_view source, Level level, const Topology& 
 
 SourceCoverage::Share SourceCoverage::share(const Source& source, Level level, std::size_t members, Time from,
                                             Time to) const {
-  const Members& of = source.members[static_cast<std::size_t>(level)];
+  const Members& of = source[static_cast<std::size_t>(level)];
   const std::size_t known = std::min(of.chains.size(), members);
   if (known < 2) return Share::none;
   if (of.as_of != version_ || of.spanned != known) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "stream/topology/topology.h"
 #include "stream/values/archive.h"
+#include "stream/values/signal.h"
 #include "stream/values/time.h"
 #include "stream/windows/origins.h"
 
@@ -31,6 +33,9 @@ class SourceCoverage {
 
   explicit SourceCoverage(const Origins* origins = nullptr, BeatTimes beats = {}) : origins_(origins), beats_(beats) {}
 
+  // From now on, only sources of these signals are kept: nothing else is asked about. The table outlives this, or the
+  // next call.
+  void keep(const SignalTable& signals) noexcept { signals_ = &signals; }
   // A coverage record, or a record, of `source` about this member (level job: the whole job).
   void extend(std::string_view source, Level level, Slot slot, Time arrival) {
     extend(source, level, std::span{&slot, 1}, arrival);
@@ -94,14 +99,13 @@ class SourceCoverage {
       archive.columns(2, self.broken, &Broken::slot, &Broken::since, &Broken::last);
     }
   };
-  struct Source {
-    std::string name;
-    std::array<Members, level_count> members;  // by level
-    static void fields(auto& self, auto& archive) { archive(1, self.name), archive(2, self.members); }
-  };
+  using Source = std::array<Members, level_count>;  // by level
   static void fields(auto& self, auto& archive);
   [[nodiscard]] bool open_gap(Time now) const;
-  [[nodiscard]] const Source* find(std::string_view source) const;
+  [[nodiscard]] const Source* find(std::string_view source) const {
+    const auto known = sources_.find(source);
+    return known == sources_.end() ? nullptr : &known->second;
+  }
   // Of all slots of the level but the first: all are covered, none, or some.
   enum class Share : std::uint8_t { none, some, all };
   [[nodiscard]] Share share(const Source& source, Level level, std::size_t members, Time from, Time to) const;
@@ -109,7 +113,8 @@ class SourceCoverage {
 
   Time start_ = long_ago;
   std::uint64_t version_ = 0;
-  std::vector<Source> sources_;              // few: searched linearly by name
+  std::map<std::string, Source, std::less<>> sources_;
+  const SignalTable* signals_ = nullptr;     // null: every source is kept
   std::vector<std::pair<Time, Time>> gaps_;  // ascending, disjoint
   const Origins* origins_;
   BeatTimes beats_;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "dsl/load/text_definitions.h"
+#include "stream/values/record.h"
 #include "tests/growth/heap.h"
 #include "tests/stream_engine/collector.h"
 
@@ -67,6 +68,40 @@ TEST_CASE("a watermark costs as much with many jobs of other sources as with few
   };
   const std::size_t few = allocations(10);
   CHECK(allocations(100) <= few + 50);
+}
+TEST_CASE("a control record costs as much with many jobs whose sources have ended as with few") {
+  const auto allocations = [](int jobs) {
+    Log log;
+    for (int i = 0; i < jobs; ++i) log.sample("job-" + std::to_string(i), 1, "node/" + std::to_string(i));
+    for (int i = 0; i < jobs; ++i) {
+      EntryBuilder b;
+      b.watermark("node/" + std::to_string(i), stream::source_ended);
+      log.consume(b, 1);
+    }
+    log.beat(2);
+    const Heap before = heap();
+    for (int i = 0; i < 100; ++i) log.beat(2);
+    return heap().allocations - before.allocations;
+  };
+  const std::size_t few = allocations(10);
+  CHECK(allocations(100) <= few + 50);
+}
+TEST_CASE("a record costs as much among many sources that no signal names as among few") {
+  const auto allocated = [](int sources) {
+    Log log;
+    log.sample("job", 1);
+    const Heap before = heap();
+    for (int i = 0; i < sources; ++i) {
+      EntryBuilder b;
+      b.about("job");
+      const EntryBuilder::Member members[] = {EntryBuilder::rank(0)};
+      b.coverage("file-" + std::to_string(i), members);
+      log.consume(b, 1);
+    }
+    return heap().bytes - before.bytes;
+  };
+  const std::size_t few = allocated(100);
+  CHECK(allocated(10'000) <= few + 4096);
 }
 TEST_CASE("lists of members are remembered within a room, however many a producer makes up") {
   const auto bytes = [](std::uint32_t lists) {

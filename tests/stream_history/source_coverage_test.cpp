@@ -134,3 +134,31 @@ TEST_CASE("members of an origin that was not read so far are unobserved, also af
   CHECK(origins.clock() == at(172));
   CHECK_FALSE(coverage.unobserved(Level::rank, at(172), members));
 }
+
+TEST_CASE("a source is kept from when signals name it on, and no other") {
+  const auto named = [](std::string source) {
+    SignalTable table;
+    SignalDefinition definition;
+    definition.name = "heat", definition.source = std::move(source);
+    REQUIRE(table.add(std::move(definition)));
+    return table;
+  };
+  const SignalTable before = named("log"), after = named("sensor");
+  Topology topology;
+  topology.expect_ranks(2);
+  SourceCoverage coverage;
+  coverage.start(at(0));
+  for (int s = 0; s <= 300; s += 10) {
+    coverage.keep(s < 100 ? before : after);
+    const auto version = coverage.version();
+    for (const char* source : {"log", "sensor", "file"}) coverage.extend(source, Level::rank, slots, at(s));
+    CHECK(coverage.version() == version + (s < 100 ? 1 : 2));
+  }
+  const auto over = [&](const char* source, int from, int to) {
+    return coverage.over(source, Level::rank, 1, topology, at(from), at(to));
+  };
+  CHECK(over("log", 0, 300));
+  CHECK(over("sensor", 100, 300));
+  CHECK_FALSE(over("sensor", 50, 300));
+  CHECK_FALSE(coverage.ever("file"));
+}
