@@ -73,47 +73,36 @@ void read_values(const Table& table, const std::vector<std::string>& others, Cas
 
 // rank = { [3] = { sm_active = 0.1 } }
 void read_members(const Table& segment, const std::string& key, std::map<std::uint32_t, CaseValues>& members) {
-  if (!segment.has(key)) return;
   lua_State* state = segment.state();
-  segment.push(key);
-  const int index = lua_gettop(state);
-  if (!lua_istable(state, index)) {
-    segment.problem(key, key + " wants numbers and their values: " + key + " = { [3] = { sm_active = 0.1 } }");
-    lua_pop(state, 1);
-    return;
-  }
-  for (lua_pushnil(state); lua_next(state, index); lua_pop(state, 1)) {
-    const double number = lua_type(state, -2) == LUA_TNUMBER ? lua_tonumber(state, -2) : -1;
-    if (number < 0 || number >= most_ranks || std::floor(number) != number || !lua_istable(state, -1)) {
-      segment.problem(key, key + " wants numbers and their values: " + key + " = { [3] = { sm_active = 0.1 } }");
-      continue;
+  segment.within(key, "{ [3] = { sm_active = 0.1 } }", [&](const Table&) {
+    const int index = lua_gettop(state);
+    for (lua_pushnil(state); lua_next(state, index); lua_pop(state, 1)) {
+      const double number = lua_type(state, -2) == LUA_TNUMBER ? lua_tonumber(state, -2) : -1;
+      if (number < 0 || number >= most_ranks || std::floor(number) != number || !lua_istable(state, -1))
+        segment.problem(key, key + " wants numbers and their values: " + key + " = { [3] = { sm_active = 0.1 } }");
+      else
+        read_values(Table{state, lua_gettop(state), segment.collection(), segment.place()}, {},
+                    members[static_cast<std::uint32_t>(number)]);
     }
-    read_values(Table{state, lua_gettop(state), segment.collection(), segment.place()}, {},
-                members[static_cast<std::uint32_t>(number)]);
-  }
-  lua_pop(state, 1);
+  });
+}
+
+// The text that a table begins with; empty: it begins with another value.
+std::string first_text(const Table& table) {
+  const auto first = table.scalar(1).value_or("");
+  const auto* text = std::get_if<std::string>(&first);
+  return text ? *text : "";
 }
 
 // events = { { "xid", gpu = 3, code = 79, at = "10s" } }
 void read_events(const Table& segment, std::vector<CaseEvent>& events) {
-  if (!segment.has("events")) return;
-  lua_State* state = segment.state();
-  segment.push("events");
-  const auto usage = "events lists events: events = { { \"xid\", gpu = 3, code = 79, at = \"10s\" } }";
-  if (!lua_istable(state, -1)) {
-    lua_pop(state, 1);
-    return segment.problem("events", usage);
-  }
-  const Table list{state, lua_gettop(state), segment.collection(), segment.place()};
-  for (std::size_t i = 1; i <= list.length(); ++i) {
-    list.push(i);
-    if (lua_istable(state, -1)) {
-      const Table table{state, lua_gettop(state), segment.collection(), segment.place()};
+  const std::string example = "{ { \"xid\", gpu = 3, code = 79, at = \"10s\" } }";
+  const std::string usage = "events lists events: events = " + example;
+  segment.within("events", example, [&](const Table& list) {
+    list.each("", usage, [&](const Table& table) {
       CaseEvent event;
-      table.push(1);
-      if (lua_type(state, -1) == LUA_TSTRING) event.signal = lua_tostring(state, -1);
-      else segment.problem("events", usage);
-      lua_pop(state, 1);
+      event.signal = first_text(table);
+      if (event.signal.empty()) segment.problem("events", usage);
       event.at = table.duration("at").value_or(stream::Duration{});
       event.rank = table.whole("rank", 0, most_ranks);
       event.node = table.whole("node", 0, most_ranks);
@@ -121,19 +110,12 @@ void read_events(const Table& segment, std::vector<CaseEvent>& events) {
       event.job = table.text("job").value_or("");
       for (const std::string& name : table.names()) {
         if (name == "at" || name == "rank" || name == "node" || name == "gpu" || name == "job") continue;
-        table.push(name);
-        if (lua_type(state, -1) == LUA_TNUMBER) event.fields[name] = lua_tonumber(state, -1);
-        else if (lua_type(state, -1) == LUA_TSTRING) event.fields[name] = std::string{lua_tostring(state, -1)};
+        if (auto field = table.scalar(name)) event.fields[name] = std::move(*field);
         else segment.problem("events", usage);
-        lua_pop(state, 1);
       }
       events.push_back(std::move(event));
-    } else {
-      segment.problem("events", usage);
-    }
-    lua_pop(state, 1);
-  }
-  lua_pop(state, 1);
+    });
+  });
 }
 
 CaseSegment read_segment(const Table& table) {
@@ -153,27 +135,14 @@ CaseSegment read_segment(const Table& table) {
 }
 
 // fires = { { "straggler", rank = 3, cause = "compute", within = "2m" } }
-std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::string& key,
-                                               const std::string& case_name) {
+std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::string& key) {
   std::vector<CaseExpectation> result;
-  if (!of_case.has(key)) return result;
-  lua_State* state = of_case.state();
-  of_case.push(key);
-  if (!lua_istable(state, -1)) {
-    lua_pop(state, 1);
-    of_case.problem(key, key + " lists what is expected: " + key + " = { { \"straggler\", rank = 3 } }");
-    return result;
-  }
-  const Table list{state, lua_gettop(state), of_case.collection(), of_case.place()};
-  for (std::size_t i = 1; i <= list.length(); ++i) {
-    list.push(i);
-    if (lua_istable(state, -1)) {
-      const Table table{state, lua_gettop(state), of_case.collection(), of_case.place()};
+  const std::string example = "{ { \"straggler\", rank = 3 } }";
+  of_case.within(key, example, [&](const Table& list) {
+    list.each("", key + " lists tables: " + key + " = " + example, [&](const Table& table) {
       table.allow({"rank", "node", "gpu", "rack", "who", "cause", "missing", "within"}, "key", true);
       CaseExpectation expected;
-      table.push(1);
-      if (lua_type(state, -1) == LUA_TSTRING) expected.rule = lua_tostring(state, -1);
-      lua_pop(state, 1);
+      expected.rule = first_text(table);
       expected.rank = table.whole("rank", 0, most_ranks);
       expected.node = table.whole("node", 0, most_ranks);
       expected.gpu = table.whole("gpu", 0, most_ranks);
@@ -181,24 +150,18 @@ std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::
       expected.cause = table.text("cause").value_or("");
       expected.missing = table.text("missing").value_or("");
       expected.within = table.duration("within");
-      if (table.has("who")) {
-        table.push("who");
-        const Table who{state, lua_gettop(state), of_case.collection(), of_case.place()};
+      table.within("who", "{ 3 }", [&](const Table& who) {
         for (std::size_t k = 1; k <= who.length(); ++k) {
-          who.push(k);
-          if (lua_isinteger(state, -1)) expected.who.push_back(static_cast<std::uint32_t>(lua_tointeger(state, -1)));
+          const auto item = who.scalar(k).value_or("");
+          const auto* rank = std::get_if<double>(&item);
+          if (rank && *rank >= 0 && *rank < most_ranks && std::floor(*rank) == *rank)
+            expected.who.push_back(static_cast<std::uint32_t>(*rank));
           else of_case.problem("who", "who lists numbers of ranks: who = { 3 }");
-          lua_pop(state, 1);
         }
-        lua_pop(state, 1);
-      }
+      });
       result.push_back(std::move(expected));
-    } else {
-      of_case.problem(key, "case '" + case_name + "': " + key + " lists tables, { { \"straggler\", rank = 3 } }");
-    }
-    lua_pop(state, 1);
-  }
-  lua_pop(state, 1);
+    });
+  });
   return result;
 }
 
@@ -248,19 +211,13 @@ void read_case(const Table& table, const std::string& name) {
       result.sampled.count() % std::nano::den != 0)
     table.problem("sampled", "sampled is whole seconds, at most 10m: sampled = \"30s\"");
   result.records = table.text("records").value_or("");
-  lua_State* state = table.state();
-  for (std::size_t i = 1; i <= table.length(); ++i) {
-    table.push(i);
-    if (lua_istable(state, -1))
-      result.segments.push_back(read_segment(Table{state, lua_gettop(state), table.collection(), table.place()}));
-    else table.problem("", "case '" + name + "' lists segments: { lasting = \"5m\", … }");
-    lua_pop(state, 1);
-  }
+  table.each("", "case '" + name + "' lists segments: { lasting = \"5m\", … }",
+             [&](const Table& segment) { result.segments.push_back(read_segment(segment)); });
   if (result.segments.empty() && result.records.empty())
     table.problem("", "case '" + name + "' has no segment: { lasting = \"5m\", … }");
-  result.fires = read_expectations(table, "fires", name);
-  result.unknown = read_expectations(table, "unknown", name);
-  result.resolves = read_expectations(table, "resolves", name);
+  result.fires = read_expectations(table, "fires");
+  result.unknown = read_expectations(table, "unknown");
+  result.resolves = read_expectations(table, "resolves");
   table.collection().cases.push_back(std::move(result));
 }
 

@@ -11,6 +11,7 @@
 #include "dsl/lua/host.h"
 #include "dsl/lua/problems.h"
 #include "dsl/lua/rule_source.h"
+#include "dsl/text/definitions.h"
 #include "stream/rules/pack.h"
 
 namespace tocsin::dsl {
@@ -30,7 +31,7 @@ struct TuneSource {
 // The declarations of a pack's files, before anything is traced.
 // Owned by one load.
 struct Collection {
-  enum class Part : std::uint8_t { signals, rules, verdict };
+  enum class Part : std::uint8_t { signals, rules, verdict, texts };
   explicit Collection(Problems& problems_of) : problems(&problems_of) {}
 
   Problems* problems;
@@ -48,6 +49,7 @@ struct Collection {
   std::map<std::string, RuleSource> rules;
   std::vector<TuneSource> tunes;
   std::vector<Case> cases;
+  std::vector<text::Definition> definitions;  // patterns and parsers
   std::vector<NeedSource> declared;  // needs in the order of their `signal` and `finding`; a table holds their numbers
   stream::VerdictPolicy verdict;
   UnfinishedDeclarations unfinished;

@@ -1,4 +1,4 @@
-// The declarations in files of rules: rule, tune, case, signal, finding.
+// The declarations in files: rule, tune, case, signal, finding, pattern, parser.
 #include "dsl/load/declarations.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "dsl/load/case_reader.h"
 #include "dsl/load/settings.h"
 #include "dsl/load/tables.h"
+#include "dsl/load/text_definitions.h"
 #include "dsl/lua/durations.h"
 #include "dsl/lua/host.h"
 #include "dsl/lua/problems.h"
@@ -44,27 +45,22 @@ void push_need(lua_State* state, Collection& collection, NeedSource need) {
 
 void read_over(const Table& table, NeedSource& need) {
   using Span = stream::WindowSpec::Span;
-  table.push("over");
-  lua_State* state = table.state();
-  const int kind = lua_type(state, -1);
-  const std::string text = kind == LUA_TSTRING ? lua_tostring(state, -1) : "";
-  lua_pop(state, 1);
-  if (kind == LUA_TNIL)
+  if (!table.has("over"))
     return table.problem("", "signal \"" + need.signal +
                                  "\" needs over: over = \"30s\", a number of points, \"attempt\" or \"earlier\"");
-  if (kind == LUA_TNUMBER) {
+  const auto written = table.scalar("over").value_or("");
+  if (std::holds_alternative<double>(written)) {
     if (const auto points = table.whole("over", 1, 65'536))
       need.window.span = Span::points, need.window.points = *points;
-  } else if (text == "attempt") {
-    need.window.span = Span::attempt;
-  } else if (text == "earlier") {
-    need.window.span = Span::earlier;
-  } else if (const auto over = duration_named(text); over && over->count() > 0) {
-    need.window.over = *over;
-  } else {
+    return;
+  }
+  const std::string& text = std::get<std::string>(written);
+  if (text == "attempt") need.window.span = Span::attempt;
+  else if (text == "earlier") need.window.span = Span::earlier;
+  else if (const auto over = duration_named(text); over && over->count() > 0) need.window.over = *over;
+  else
     table.problem("over", "over = \"" + text + "\": " + duration_remedy(text) +
                               ", a number of points, \"attempt\" or \"earlier\"");
-  }
 }
 
 void read_lag(const Table& table, NeedSource& need) {
@@ -72,16 +68,11 @@ void read_lag(const Table& table, NeedSource& need) {
   if (need.window.span == stream::WindowSpec::Span::earlier)
     return table.problem("lag",
                          "lag and over = \"earlier\": the attempts before this one end where they end; leave lag out");
-  table.push("lag");
-  const bool number = lua_type(table.state(), -1) == LUA_TNUMBER;
-  lua_pop(table.state(), 1);
-  const bool points = need.window.span == stream::WindowSpec::Span::points;
-  if (number != points) return table.problem("lag", "lag and over: both a time, or both a number of points");
-  if (number) {
-    if (const auto lag = table.whole("lag", 0, 65'536)) need.window.lag_points = *lag;
-  } else if (const auto lag = table.duration("lag")) {
-    need.window.lag = *lag;
-  }
+  const bool number = std::holds_alternative<double>(table.scalar("lag").value_or(""));
+  if (number != (need.window.span == stream::WindowSpec::Span::points))
+    return table.problem("lag", "lag and over: both a time, or both a number of points");
+  if (number) need.window.lag_points = table.whole("lag", 0, 65'536).value_or(0);
+  else need.window.lag = table.duration("lag").value_or(stream::Duration{});
 }
 
 // A window that never holds so many values is never known.
@@ -173,56 +164,43 @@ const Strings rule_keys{"family",   "severity", "summary", "per",       "every",
 
 void read_needs(const Table& table, RuleSource& rule) {
   lua_State* state = table.state();
-  table.push("needs");
-  if (!lua_istable(state, -1)) {
-    table.problem("needs", "needs wants a table: needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
-    lua_pop(state, 1);
-    return;
-  }
-  const Table needs{state, lua_gettop(state), table.collection(), table.place()};
-  for (const std::string& name : needs.names()) {
-    needs.push(name);
-    if (const auto* number = static_cast<const std::size_t*>(luaL_testudata(state, -1, need_type)))
-      rule.needs[name] = table.collection().declared[*number];
-    else if (lua_isfunction(state, -1))
-      needs.problem(name, "need '" + name + "' has no span: write signal \"…\" { over = \"30s\" }");
-    else
-      needs.problem(name, "need '" + name + "' is a " + luaL_typename(state, -1) +
-                              ": write signal \"…\" { over = \"30s\" } or finding \"…\"");
-    rule.needs_refused |= !rule.needs.contains(name);
-    lua_pop(state, 1);
-  }
-  if (needs.length() > 0)
-    table.problem("needs", "a need has a name: needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
-  lua_pop(state, 1);
+  table.within("needs", "{ sm = signal \"sm_active\" { over = \"30s\" } }", [&](const Table& needs) {
+    for (const std::string& name : needs.names()) {
+      needs.push(name);
+      if (const auto* number = static_cast<const std::size_t*>(luaL_testudata(state, -1, need_type)))
+        rule.needs[name] = table.collection().declared[*number];
+      else if (lua_isfunction(state, -1))
+        needs.problem(name, "need '" + name + "' has no span: write signal \"…\" { over = \"30s\" }");
+      else
+        needs.problem(name, "need '" + name + "' is a " + luaL_typename(state, -1) +
+                                ": write signal \"…\" { over = \"30s\" } or finding \"…\"");
+      rule.needs_refused |= !rule.needs.contains(name);
+      lua_pop(state, 1);
+    }
+    if (needs.length() > 0)
+      table.problem("needs", "a need has a name: needs = { sm = signal \"sm_active\" { over = \"30s\" } }");
+  });
 }
 
 // actions = { cause = "kill -CONT {pid} on {node}", otherwise = { "restart {node}", "restart the job" } }
 void read_actions(const Table& table, RuleSource& rule) {
-  if (!table.has("actions")) return;
-  lua_State* state = table.state();
-  table.push("actions");
-  if (!lua_istable(state, -1)) {
-    lua_pop(state, 1);
-    return table.problem(
-        "actions", "actions wants a table: actions = { cause = \"kill -CONT {pid} on {node}\", otherwise = \"…\" }");
-  }
-  const Table actions{state, lua_gettop(state), table.collection(), table.place()};
-  for (const std::string& name : actions.names()) rule.actions[name] = actions.texts(name);
-  std::vector<std::string> causes{"otherwise"};
-  for (const auto& [cause, text] : rule.causes) causes.push_back(cause);
-  if (rule.causes.contains("otherwise"))
-    table.problem("causes", "a cause cannot be called otherwise: in actions that is what to do where no cause is yes");
-  for (const std::string& name : actions.names()) {
-    if (std::find(causes.begin(), causes.end(), name) == causes.end())
-      table.problem("actions", "actions names '" + name + "', which is not in causes" + nearest(name, causes) +
-                                   ": name a cause, or write otherwise = \"…\"");
-    if (actions.texts(name).empty())
-      actions.problem(name, "actions." + name + " says nothing: write a command or a decision");
-  }
-  if (actions.length() > 0)
-    table.problem("actions", "an action has the name of its cause, or otherwise: actions = { otherwise = \"…\" }");
-  lua_pop(state, 1);
+  table.within("actions", "{ cause = \"kill -CONT {pid} on {node}\", otherwise = \"…\" }", [&](const Table& actions) {
+    std::vector<std::string> causes{"otherwise"};
+    for (const auto& [cause, text] : rule.causes) causes.push_back(cause);
+    if (rule.causes.contains("otherwise"))
+      table.problem("causes",
+                    "a cause cannot be called otherwise: in actions that is what to do where no cause is yes");
+    for (const std::string& name : actions.names()) {
+      rule.actions[name] = actions.texts(name);
+      if (std::find(causes.begin(), causes.end(), name) == causes.end())
+        table.problem("actions", "actions names '" + name + "', which is not in causes" + nearest(name, causes) +
+                                     ": name a cause, or write otherwise = \"…\"");
+      if (rule.actions[name].empty())
+        actions.problem(name, "actions." + name + " says nothing: write a command or a decision");
+    }
+    if (actions.length() > 0)
+      table.problem("actions", "an action has the name of its cause, or otherwise: actions = { otherwise = \"…\" }");
+  });
 }
 
 void read_state(const Table& table, RuleSource& rule) {
@@ -356,10 +334,26 @@ int case_table(lua_State* state) {
   return 0;
 }
 
+template <text::Definition::Kind kind>
+int definition_table(lua_State* state) {
+  const std::string word = kind == text::Definition::Kind::pattern ? "pattern" : "parser";
+  const std::string name = lua_tostring(state, lua_upvalueindex(1)), what = word + " \"" + name + "\"";
+  const Table table = table_argument(state, 1, what);
+  table.collection().unfinished.end(word, name);
+  table.collection().problems->about(what);
+  read_definition(table, kind, name);
+  table.collection().problems->about("");
+  return 0;
+}
+
 // word "name" gives a function that takes the table.
 template <lua_CFunction then>
 int named(lua_State* state) {
   const std::string word = lua_tostring(state, lua_upvalueindex(1)), name = name_argument(state, word.c_str());
+  if ((word == "pattern" || word == "parser") != (collection_of(state).part == Collection::Part::texts))
+    Host::of(state).stop(state, "a " + word +
+                                    " does not stand in this file: patterns/ and progress/ hold patterns and "
+                                    "parsers, and nothing else does");
   collection_of(state).unfinished.begin(word, name, Host::where(state));
   const bool whole = !lua_isnoneornil(state, 2);  // rule("x", { … })
   lua_settop(state, 2);
@@ -388,6 +382,8 @@ void register_declarations(lua_State* state) {
   add_named("rule", named<rule_table>);
   add_named("tune", named<tune_table>);
   add_named("case", named<case_table>);
+  add_named("pattern", named<definition_table<text::Definition::Kind::pattern>>);
+  add_named("parser", named<definition_table<text::Definition::Kind::parser>>);
   add("signal", signal);
   add("finding", finding);
   register_settings(state);

@@ -13,12 +13,29 @@
 
 namespace tocsin::dsl {
 
-void RuleFiles::read() {
+bool RuleFiles::open() {
   host->collection = &collection;
   host->problems = &problems;
   failed("", host->guarded(budgets_->load_instructions,
                            [](lua_State* state) { register_environment(state, register_declarations); }));
-  if (!problems.fatal()) read_files();
+  return !problems.fatal();
+}
+
+void RuleFiles::read() {
+  if (open()) read_files();
+}
+
+void RuleFiles::read_texts() {
+  if (!open()) return;
+  collection.part = Collection::Part::texts;
+  for (const auto& [path, text] : *files_)
+    if (is_text_file(path)) (void)run_file(path, text);
+  report_unfinished();
+}
+
+void RuleFiles::report_unfinished() {
+  collection.unfinished.report_to(
+      [this](const Host::Place& at, const std::string& message) { problems.add(at.file, at.line, message); });
 }
 
 std::unique_ptr<Host> RuleFiles::take_host() {
@@ -156,8 +173,7 @@ void RuleFiles::read_files() {
   collection.part = Collection::Part::verdict;
   if (const auto verdict = files_->find("verdict.lua"); verdict != files_->end())
     (void)run_file(verdict->first, verdict->second);
-  collection.unfinished.report_to(
-      [this](const Host::Place& at, const std::string& message) { problems.add(at.file, at.line, message); });
+  report_unfinished();
   failed("", host->guarded(budgets_->load_instructions, [this](lua_State* state) {
     for (const auto& [name, rule] : collection.rules) {
       if (rule.evaluate < 0) continue;

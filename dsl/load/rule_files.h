@@ -9,8 +9,8 @@
 
 namespace tocsin::dsl {
 
-// The Lua files of a pack (without patterns and parsers), run in their own state: what they declare, and its functions.
-// Lives for one load, or for the construction of one host.
+// The Lua files of a pack, run in their own state: what they declare, and its functions. Lives for one load, or for the
+// construction of one host.
 class RuleFiles {
  public:
   RuleFiles(const PackFiles& files, const Budgets& budgets)
@@ -22,7 +22,8 @@ class RuleFiles {
   RuleFiles(const RuleFiles&) = delete;
   RuleFiles& operator=(const RuleFiles&) = delete;
 
-  void read();
+  void read();        // all but patterns and parsers
+  void read_texts();  // patterns and parsers alone
   // The state, from here on without the collection.
   [[nodiscard]] std::unique_ptr<Host> take_host();
 
@@ -31,6 +32,8 @@ class RuleFiles {
   std::unique_ptr<Host> host;
 
  private:
+  [[nodiscard]] bool open();
+  void report_unfinished();
   void failed(const std::string& file, const std::optional<Failure>& failure);
   void does_not_compile(const std::string& file, std::string message);
   [[nodiscard]] bool readable(const std::string& file, const std::string& text);

@@ -19,8 +19,6 @@ using stream::NodeId;
 using stream::Op;
 using stream::Shape;
 
-std::string text(std::string_view view) { return std::string{view}; }
-
 // Not lua_pushstring: whether it copies the text depends on where the text lies.
 void push_text(lua_State* state, std::string_view view) { lua_pushlstring(state, view.data(), view.size()); }
 
@@ -62,7 +60,7 @@ int next_member(lua_State* state) {  // upvalues: the value, the next slot
   const auto key = topology.key(level, static_cast<stream::Slot>(slot));
   switch (level) {
     case Level::rank: lua_pushinteger(state, static_cast<lua_Integer>(slot) - 1); break;
-    case Level::gpu: push_text(state, text(key.node) + "/" + text(key.gpu)); break;
+    case Level::gpu: push_text(state, std::string(key.node) + "/" + std::string(key.gpu)); break;
     case Level::node: push_text(state, key.node); break;
     case Level::rack: push_text(state, topology.rack_name(static_cast<stream::Slot>(slot))); break;
     default: lua_pushinteger(state, 0);
@@ -84,7 +82,7 @@ int concrete(lua_State* state, Op op) {
   }
   Host& host = Host::of(state);
   if (op != Op::each && type.level != Level::none && type.level != Level::job)
-    host.stop(state, word + "() is for one value, and this is a value per " + text(name(type.level)) +
+    host.stop(state, word + "() is for one value, and this is a value per " + std::string(name(type.level)) +
                          ": take it up through a group, or go through its members with :each()");
   evaluation.scratch->compute(node);
   if (op != Op::each) {
@@ -178,7 +176,7 @@ stream::Result<stream::ScriptedAnswer> Scripts::evaluate(stream::RuleIndex index
     const auto is_mask = [&](NodeId node) { return evaluation.graph[node].type.shape == Shape::mask; };
     const std::string per{name(script.per)};
     if (level(answer.mask) > script.per)
-      refuse("per = '" + per + "', but evaluate returned a value per " + text(name(level(answer.mask))) +
+      refuse("per = '" + per + "', but evaluate returned a value per " + std::string(name(level(answer.mask))) +
              ": use :any(\"" + per + "\") or :all(\"" + per + "\")");
     result.answer = answer.mask;
     scratch.compute(answer.mask);

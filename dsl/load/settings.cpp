@@ -13,6 +13,9 @@ namespace tocsin::dsl {
 namespace {
 
 using Strings = std::vector<std::string>;
+using stream::Level;
+
+constexpr std::initializer_list<Level> owners{Level::rank, Level::gpu, Level::node, Level::rack, Level::job};
 
 double positive_factor(const Table& alias, const std::string& key) {
   const double factor = alias.number(key).value_or(1.0);
@@ -67,26 +70,18 @@ bool take_name(const Table& table, const std::string& key, const std::string& na
 
 // aliases = { "a", b = 1e-9 }: other names, with the factors of their values.
 void read_aliases(const Table& table, stream::SignalDefinition& signal) {
-  if (!table.has("aliases")) return;
-  lua_State* state = table.state();
-  table.push("aliases");
-  if (!lua_istable(state, -1)) {
-    lua_pop(state, 1);
-    return table.problem("aliases", "aliases wants a table: { \"other_name\", scaled_name = 0.001 }");
-  }
-  const Table aliases{state, lua_gettop(state), table.collection(), table.place()};
   const auto add = [&](const std::string& name, double factor) {
     if (take_name(table, "aliases", name, signal.name)) signal.aliases.push_back({name, factor});
   };
-  for (std::size_t i = 1; i <= aliases.length(); ++i) {
-    aliases.push(i);
-    if (lua_type(state, -1) == LUA_TSTRING) add(text_at(state, -1), 1.0);
-    else
-      table.problem("aliases", "aliases lists names, or names with a factor: { \"other_name\", scaled_name = 0.001 }");
-    lua_pop(state, 1);
-  }
-  for (const std::string& name : aliases.names()) add(name, positive_factor(aliases, name));
-  lua_pop(state, 1);
+  const std::string example = "{ \"other_name\", scaled_name = 0.001 }";
+  table.within("aliases", example, [&](const Table& aliases) {
+    for (std::size_t i = 1; i <= aliases.length(); ++i) {
+      const auto item = aliases.scalar(i).value_or(0.0);
+      if (const auto* name = std::get_if<std::string>(&item)) add(*name, 1.0);
+      else table.problem("aliases", "aliases lists names, or names with a factor: " + example);
+    }
+    for (const std::string& name : aliases.names()) add(name, positive_factor(aliases, name));
+  });
 }
 
 void read_signal(const Table& table, const std::string& name) {
@@ -95,21 +90,12 @@ void read_signal(const Table& table, const std::string& name) {
   if (!take_name(table, "", name, name)) return;
   stream::SignalDefinition signal;
   signal.name = name;
-  static const Strings kinds{"gauge", "counter", "state", "step", "time", "event", "liveness"};
-  static const Strings owners{"job", "rack", "node", "gpu", "rank"};
-  const std::string kind = table.text("kind", "gauge").value_or("gauge"),
-                    owner = table.text("owner", "rank").value_or("rank");
-  if (const auto known = stream::signal_kind_named(kind)) signal.kind = *known;
-  else
-    table.problem("kind", "kind = \"" + kind + "\"" + nearest(kind, kinds) +
-                              ": write gauge, counter, state, step, time, event or liveness");
-  if (const auto known = stream::level_named(owner)) signal.owner = *known;
-  else
-    table.problem("owner",
-                  "owner = \"" + owner + "\"" + nearest(owner, owners) + ": write job, rack, node, gpu or rank");
+  using enum stream::SignalKind;
+  signal.kind = table.one_of("kind", {gauge, counter, state, step, time, event, liveness}).value_or(signal.kind);
+  signal.owner = table.one_of("owner", owners).value_or(signal.owner);
   signal.unit = table.text("unit", "none").value_or("none");
   check_unit(table, "unit", signal.unit);
-  const bool quick = signal.kind == stream::SignalKind::event;
+  const bool quick = signal.kind == event;
   const RowSettings rows = read_row_settings(table);
   signal.lateness = rows.lateness.value_or(quick ? std::chrono::seconds{1} : std::chrono::seconds{5});
   signal.row = rows.row.value_or(std::chrono::seconds{1});
@@ -136,30 +122,19 @@ void only_in_signals(const Table& table, const char* word) {
 int signals(lua_State* state) {
   const Table table = table_argument(state, 1, "signals");
   only_in_signals(table, "signals { … }");
-  for (const std::string& name : table.names()) {
-    table.push(name);
-    if (lua_istable(state, -1)) {
-      Host::Place place = table.place();
-      place.line = table.line_of(name);
+  for (const std::string& name : table.names())
+    table.within(name, "{ kind = \"gauge\", unit = \"none\", owner = \"rank\" }", [&](const Table&) {
+      const Host::Place place{table.place().file, table.line_of(name)};
       read_signal(Table{state, lua_gettop(state), table.collection(), place}, name);
-    } else {
-      table.problem(name, "signal '" + name + "' is a " + luaL_typename(state, -1) + ": write " + name +
-                              " = { kind = \"gauge\", unit = \"none\", owner = \"rank\" }");
-    }
-    lua_pop(state, 1);
-  }
+    });
   return 0;
 }
 
 int coordinates(lua_State* state) {
   const Table table = table_argument(state, 1, "coordinates");
   only_in_signals(table, "coordinates { … }");
-  for (const std::string& name : table.names()) {
-    const auto owner = table.text(name, "rank");
-    if (!owner) continue;
-    if (const auto level = stream::level_named(*owner)) table.collection().coordinates[name] = *level;
-    else table.problem(name, "coordinate '" + name + "' is owned by a node, a gpu or a rank: " + name + " = \"rank\"");
-  }
+  for (const std::string& name : table.names())
+    if (const auto level = table.one_of(name, owners)) table.collection().coordinates[name] = *level;
   return 0;
 }
 

@@ -14,24 +14,9 @@ namespace {
 
 constexpr std::size_t longest = 10'000;  // entries of one table
 
-std::optional<stream::Scalar> scalar(lua_State* state, int index) {
+std::optional<stream::Scalar> scalar_at(lua_State* state, int index) {
   if (lua_type(state, index) == LUA_TNUMBER) return lua_tonumber(state, index);
   if (lua_type(state, index) == LUA_TSTRING) return text_at(state, index);
-  return std::nullopt;
-}
-
-template <class E>
-std::optional<E> named(const Table& table, const std::string& key, std::initializer_list<E> all) {
-  const auto text = table.text(key, std::string{name(*all.begin())});
-  if (!text) return std::nullopt;
-  std::vector<std::string> names;
-  std::string list;
-  for (const E value : all) {
-    if (*text == name(value)) return value;
-    names.emplace_back(name(value));
-    list += (list.empty() ? "" : ", ") + names.back();
-  }
-  table.problem(key, key + " = \"" + *text + "\"" + nearest(*text, names) + ": write one of " + list);
   return std::nullopt;
 }
 
@@ -101,32 +86,27 @@ void Table::push(const std::string& key) const {
 }
 void Table::push(std::size_t place) const { lua_rawgeti(state_, index_, static_cast<lua_Integer>(place)); }
 
-bool Table::wrong(const std::string& key, const std::string& wanted) const {
-  const std::string is = luaL_typename(state_, -1);
+bool Table::wrong(const std::string& key, const std::string& example) const {
+  problem(key, key + " is a " + luaL_typename(state_, -1) + ": write " + key + " = " + example);
   lua_pop(state_, 1);
-  problem(key, key + " is a " + is + ": write " + key + " = " + wanted);
   return false;
 }
 
-std::optional<std::string> Table::text(const std::string& key, const std::string& example) const {
-  if (!has(key)) return std::nullopt;
+bool Table::find(const std::string& key, int type, const std::string& example) const {
+  if (!has(key)) return false;
   push(key);
-  if (lua_type(state_, -1) != LUA_TSTRING) {
-    (void)wrong(key, "\"" + (example.empty() ? "…" : example) + "\"");
-    return std::nullopt;
-  }
+  return lua_type(state_, -1) == type || wrong(key, example);
+}
+
+std::optional<std::string> Table::text(const std::string& key, const std::string& example) const {
+  if (!find(key, LUA_TSTRING, "\"" + (example.empty() ? "…" : example) + "\"")) return std::nullopt;
   std::string result = text_at(state_, -1);
   lua_pop(state_, 1);
   return result;
 }
 
 std::optional<double> Table::number(const std::string& key) const {
-  if (!has(key)) return std::nullopt;
-  push(key);
-  if (lua_type(state_, -1) != LUA_TNUMBER) {
-    (void)wrong(key, "1, a number");
-    return std::nullopt;
-  }
+  if (!find(key, LUA_TNUMBER, "1, a number")) return std::nullopt;
   const double result = lua_tonumber(state_, -1);
   lua_pop(state_, 1);
   return result;
@@ -144,12 +124,7 @@ std::optional<std::uint32_t> Table::whole(const std::string& key, std::uint32_t 
 }
 
 std::optional<bool> Table::yes(const std::string& key) const {
-  if (!has(key)) return std::nullopt;
-  push(key);
-  if (lua_type(state_, -1) != LUA_TBOOLEAN) {
-    (void)wrong(key, "true");
-    return std::nullopt;
-  }
+  if (!find(key, LUA_TBOOLEAN, "true")) return std::nullopt;
   const bool result = lua_toboolean(state_, -1) != 0;
   lua_pop(state_, 1);
   return result;
@@ -197,72 +172,101 @@ std::vector<std::string> Table::texts(const std::string& key) const {
 
 std::map<std::string, std::string> Table::text_map(const std::string& key) const {
   std::map<std::string, std::string> result;
-  if (!has(key)) return result;
-  push(key);
-  if (!lua_istable(state_, -1)) {
-    (void)wrong(key, "{ name = \"…\" }");
-    return result;
-  }
-  const Table inner{state_, lua_gettop(state_), *collection_, place_};
-  for (const std::string& name : inner.names()) {
-    inner.push(name);
-    if (lua_type(state_, -1) == LUA_TSTRING || lua_type(state_, -1) == LUA_TNUMBER) result[name] = text_at(state_, -1);
-    else problem(name, key + "." + name + " is a " + luaL_typename(state_, -1) + ": write a text");
-    lua_pop(state_, 1);
-  }
-  if (inner.length() > 0) problem(key, key + " lists values without names: write " + key + " = { name = \"…\" }");
-  lua_pop(state_, 1);
+  within(key, "{ name = \"…\" }", [&](const Table& inner) {
+    for (const std::string& name : inner.names()) {
+      inner.push(name);
+      if (lua_type(state_, -1) == LUA_TSTRING || lua_type(state_, -1) == LUA_TNUMBER)
+        result[name] = text_at(state_, -1);
+      else problem(name, key + "." + name + " is a " + luaL_typename(state_, -1) + ": write a text");
+      lua_pop(state_, 1);
+    }
+    if (inner.length() > 0) problem(key, key + " lists values without names: write " + key + " = { name = \"…\" }");
+  });
   return result;
 }
 
 std::map<std::string, ParamValue> Table::params(const std::string& key) const {
   std::map<std::string, ParamValue> result;
-  if (!has(key)) return result;
-  push(key);
-  if (!lua_istable(state_, -1)) {
-    (void)wrong(key, "{ ratio = 1.5 }");
-    return result;
-  }
-  const Table inner{state_, lua_gettop(state_), *collection_, place_};
-  for (const std::string& name : inner.names()) {
-    inner.push(name);
-    if (const auto value = scalar(state_, -1)) {
-      const auto* x = std::get_if<double>(&*value);
-      if (x != nullptr) result[name] = *x;
-      else result[name] = std::get<std::string>(*value);
-      if (x != nullptr && std::isnan(*x))
-        problem(name, key + "." + name + " is NaN, which nothing compares with: write a number");
-    } else if (lua_type(state_, -1) == LUA_TBOOLEAN) {
-      result[name] = lua_toboolean(state_, -1) != 0;
-    } else if (lua_istable(state_, -1)) {
-      std::vector<stream::Scalar> list;
-      const auto n = static_cast<lua_Integer>(std::min<std::size_t>(lua_rawlen(state_, -1), longest));
-      for (lua_Integer i = 1; i <= n; ++i) {
-        lua_rawgeti(state_, -1, i);
-        if (const auto item = scalar(state_, -1)) list.push_back(*item);
-        else problem(name, key + "." + name + " lists a " + luaL_typename(state_, -1) + ": write numbers or texts");
-        lua_pop(state_, 1);
+  within(key, "{ ratio = 1.5 }", [&](const Table& inner) {
+    for (const std::string& name : inner.names()) {
+      inner.push(name);
+      if (const auto value = scalar_at(state_, -1)) {
+        std::visit([&](const auto& one) { result[name] = one; }, *value);
+        if (const auto* x = std::get_if<double>(&*value); x != nullptr && std::isnan(*x))
+          problem(name, key + "." + name + " is NaN, which nothing compares with: write a number");
+      } else if (lua_type(state_, -1) == LUA_TBOOLEAN) {
+        result[name] = lua_toboolean(state_, -1) != 0;
+      } else if (lua_istable(state_, -1)) {
+        const Table items{state_, lua_gettop(state_), *collection_, place_};
+        std::vector<stream::Scalar> list;
+        for (std::size_t i = 1; i <= items.length(); ++i) {
+          items.push(i);
+          if (const auto item = scalar_at(state_, -1)) list.push_back(*item);
+          else problem(name, key + "." + name + " lists a " + luaL_typename(state_, -1) + ": write numbers or texts");
+          lua_pop(state_, 1);
+        }
+        result[name] = std::move(list);
+      } else {
+        problem(name, key + "." + name + " is a " + luaL_typename(state_, -1) +
+                          ": write a number, a text, a duration or a list");
       }
-      result[name] = std::move(list);
-    } else {
-      problem(name, key + "." + name + " is a " + luaL_typename(state_, -1) +
-                        ": write a number, a text, a duration or a list");
+      lua_pop(state_, 1);
     }
-    lua_pop(state_, 1);
-  }
-  if (inner.length() > 0) problem(key, key + " lists values without names: write " + key + " = { ratio = 1.5 }");
-  lua_pop(state_, 1);
+    if (inner.length() > 0) problem(key, key + " lists values without names: write " + key + " = { ratio = 1.5 }");
+  });
   return result;
+}
+
+std::optional<std::size_t> Table::one_of(const std::string& key, const std::vector<std::string>& names) const {
+  const auto written = text(key, names.front());
+  if (!written) return std::nullopt;
+  const auto found = std::find(names.begin(), names.end(), *written);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  problem(key, key + " = \"" + *written + "\"" + nearest(*written, names) + ": write one of " + list);
+  return std::nullopt;
 }
 
 std::optional<stream::Severity> Table::severity() const {
   using enum stream::Severity;
-  return named<stream::Severity>(*this, "severity", {warning, critical, info, none});
+  return one_of("severity", {warning, critical, info, none});
 }
 
 std::optional<stream::Mode> Table::mode() const {
   using enum stream::Mode;
-  return named<stream::Mode>(*this, "mode", {live, canary, shadow});
+  return one_of("mode", {live, canary, shadow});
+}
+
+std::optional<stream::Scalar> Table::scalar(const std::string& key) const {
+  push(key);
+  auto value = scalar_at(state_, -1);
+  lua_pop(state_, 1);
+  return value;
+}
+
+std::optional<stream::Scalar> Table::scalar(std::size_t place) const {
+  push(place);
+  auto value = scalar_at(state_, -1);
+  lua_pop(state_, 1);
+  return value;
+}
+
+void Table::within(const std::string& key, const std::string& example,
+                   const std::function<void(const Table&)>& read) const {
+  if (!find(key, LUA_TTABLE, example)) return;
+  read(Table{state_, lua_gettop(state_), *collection_, place_});
+  lua_pop(state_, 1);
+}
+
+void Table::each(const std::string& key, const std::string& usage,
+                 const std::function<void(const Table&)>& read) const {
+  for (std::size_t i = 1; i <= length_; ++i) {
+    push(i);
+    if (lua_istable(state_, -1)) read(Table{state_, lua_gettop(state_), *collection_, place_});
+    else problem(key, usage);
+    lua_pop(state_, 1);
+  }
 }
 
 stream::Scope Table::scope() const {

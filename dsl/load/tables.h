@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,11 +38,27 @@ class Table {
   [[nodiscard]] std::vector<std::string> texts(const std::string& key) const;  // one, or a list
   [[nodiscard]] std::map<std::string, std::string> text_map(const std::string& key) const;
   [[nodiscard]] std::map<std::string, ParamValue> params(const std::string& key) const;
+  // One of these values of an enumeration, by its name().
+  template <class E>
+  [[nodiscard]] std::optional<E> one_of(const std::string& key, std::initializer_list<E> all) const {
+    std::vector<std::string> names;
+    for (const E value : all) names.emplace_back(name(value));
+    const auto place = one_of(key, names);
+    return place ? std::optional{all.begin()[*place]} : std::nullopt;
+  }
   [[nodiscard]] std::optional<stream::Severity> severity() const;
   [[nodiscard]] std::optional<stream::Mode> mode() const;
   [[nodiscard]] stream::Scope scope() const;
   // A level's name that rules of the scope can have; empty: it was reported.
   [[nodiscard]] std::string per(stream::Scope scope) const;
+
+  // A number or a text under a key, or in the list; nothing: it is another value, or none.
+  [[nodiscard]] std::optional<stream::Scalar> scalar(const std::string& key) const;
+  [[nodiscard]] std::optional<stream::Scalar> scalar(std::size_t place) const;
+  // The table under a key, if there is one; `example` is what to write.
+  void within(const std::string& key, const std::string& example, const std::function<void(const Table&)>& read) const;
+  // The tables that this one lists; of others in the list, `usage` is the problem, at the line of the key.
+  void each(const std::string& key, const std::string& usage, const std::function<void(const Table&)>& read) const;
 
   // Pushes the value of a key, or of an index of the list.
   void push(const std::string& key) const;
@@ -51,7 +69,10 @@ class Table {
   [[nodiscard]] Collection& collection() const noexcept { return *collection_; }
 
  private:
-  [[nodiscard]] bool wrong(const std::string& key, const std::string& wanted) const;
+  // Pushes the value of a key, if it is of this type of Lua. False: there is none, or it was reported.
+  [[nodiscard]] bool find(const std::string& key, int type, const std::string& example) const;
+  [[nodiscard]] std::optional<std::size_t> one_of(const std::string& key, const std::vector<std::string>& names) const;
+  bool wrong(const std::string& key, const std::string& example) const;
 
   lua_State* state_;
   int index_;

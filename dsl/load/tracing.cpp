@@ -20,8 +20,7 @@ using stream::NodeId;
 using stream::Op;
 using stream::Shape;
 
-std::string text(std::string_view view) { return std::string{view}; }
-std::string quoted(Level level) { return "\"" + text(name(level)) + "\""; }
+std::string quoted(Level level) { return "\"" + std::string(name(level)) + "\""; }
 
 // One rule's trace, and the checks of its result.
 struct Trace {
@@ -46,9 +45,9 @@ struct Trace {
   void check_answer() {
     const NodeId mask = answer.mask;
     if (!fits(mask))
-      problem(line_of("per"), "per = '" + text(name(rule.per)) + "', but evaluate returned a value per " +
-                                  text(name(type(mask).level)) + ": use :any(" + quoted(rule.per) + ") or :all(" +
-                                  quoted(rule.per) + ")");
+      problem(line_of("per"), "per = '" + std::string(name(rule.per)) + "', but evaluate returned a value per " +
+                                  std::string(name(type(mask).level)) + ": use :any(" + quoted(rule.per) +
+                                  ") or :all(" + quoted(rule.per) + ")");
     rule.answer = mask;
     for (const auto& made : evaluation.made)
       if (!made.used) problem(made.line, "this mask was made and never used. Between masks write '&', not 'and'");
@@ -92,8 +91,8 @@ struct Trace {
     if (type(who).shape != Shape::mask)
       return problem(line_of_output("who"), "who is no mask: it says of each member whether it is a culprit");
     if (type(who).level <= rule.per)
-      problem(line_of_output("who"), "who is a value per " + text(name(type(who).level)) +
-                                         ": it must be finer than per = '" + text(name(rule.per)) +
+      problem(line_of_output("who"), "who is a value per " + std::string(name(type(who).level)) +
+                                         ": it must be finer than per = '" + std::string(name(rule.per)) +
                                          "', for it names members within");
   }
 
@@ -102,9 +101,9 @@ struct Trace {
       problem(line_of_output(cause),
               "cause '" + cause + "' is no mask: it is implied where it is yes, so write :above(…) or :is(…)");
     else if (!fits(node))
-      problem(line_of_output(cause), "cause '" + cause + "' is a value per " + text(name(type(node).level)) +
-                                         ", but per = '" + text(name(rule.per)) + "': use :any(" + quoted(rule.per) +
-                                         ") or :all(" + quoted(rule.per) + ")");
+      problem(line_of_output(cause), "cause '" + cause + "' is a value per " + std::string(name(type(node).level)) +
+                                         ", but per = '" + std::string(name(rule.per)) + "': use :any(" +
+                                         quoted(rule.per) + ") or :all(" + quoted(rule.per) + ")");
   }
 
   stream::TextTemplate text_of(const std::string& what, const std::string& written, const std::string& key) {
@@ -126,7 +125,7 @@ struct Trace {
       const Level wanted = *stream::level_named(name);
       const auto who = answer.outputs.find("who");
       if (who == answer.outputs.end() || type(who->second).level < wanted)
-        problem(line, what + " names '" + name + "', but per = '" + text(stream::name(rule.per)) +
+        problem(line, what + " names '" + name + "', but per = '" + std::string(stream::name(rule.per)) +
                           "' has several: return who, a mask per " + name +
                           ", and it stands for those that are at fault");
       return;
@@ -154,8 +153,8 @@ struct Trace {
     const auto culprits = answer.outputs.find("who");
     const bool of_culprits = culprits != answer.outputs.end() && is.level <= type(culprits->second).level;
     if (!fits(node) && !of_culprits)
-      problem(line_of_output(name), what + ": {" + name + "} is a value per " + text(stream::name(is.level)) +
-                                        ", but per = '" + text(stream::name(rule.per)) +
+      problem(line_of_output(name), what + ": {" + name + "} is a value per " + std::string(stream::name(is.level)) +
+                                        ", but per = '" + std::string(stream::name(rule.per)) +
                                         "': take it up through a group, :max(" + quoted(rule.per) + ")");
     if (is.text() && place.conversion != 's' && !(place.conversion == 'g' && place.precision < 0))
       problem(line, what + ": {" + name + "} is text, which takes no format: write {" + name + "}");
@@ -268,7 +267,7 @@ Answer read_answer(lua_State* state, Evaluation& evaluation) {
   answer.mask = mask->node;
   const stream::Type& type = evaluation.graph[mask->node].type;
   if (type.shape != Shape::mask)
-    refuse("evaluate must return a mask; it returned a " + text(name(type.shape)) +
+    refuse("evaluate must return a mask; it returned a " + std::string(name(type.shape)) +
            (type.shape == Shape::column ? ": make a mask of it, :above(…)" : ""));
   if (lua_isnil(state, -1)) return answer;
   if (!lua_istable(state, -1))
@@ -283,7 +282,7 @@ Answer read_answer(lua_State* state, Evaluation& evaluation) {
     const NodeId node = operand(state, evaluation, lua_gettop(state), name);
     const Shape shape = evaluation.graph[node].type.shape;
     if (shape != Shape::column && shape != Shape::mask)
-      refuse("'" + name + "' in the second value is a " + text(stream::name(shape)) +
+      refuse("'" + name + "' in the second value is a " + std::string(stream::name(shape)) +
              (shape == Shape::window ? ": reduce it over time first, :last()" : ": ask it first, :now()"));
     answer.outputs[name] = node;
   }

@@ -23,8 +23,5 @@ std::optional<Level> level_named(std::string_view text) noexcept {
   const auto level = find_named<Level>(levels, text);
   return level == Level::none ? std::nullopt : level;
 }
-std::optional<SignalKind> signal_kind_named(std::string_view text) noexcept {
-  return find_named<SignalKind>(kinds, text);
-}
 
 }  // namespace tocsin::stream

@@ -31,7 +31,6 @@ enum class SignalKind : std::uint8_t { gauge, counter, state, step, time, event,
 [[nodiscard]] std::string_view name(Level level) noexcept;
 [[nodiscard]] std::string_view name(SignalKind kind) noexcept;
 [[nodiscard]] std::optional<Level> level_named(std::string_view text) noexcept;
-[[nodiscard]] std::optional<SignalKind> signal_kind_named(std::string_view text) noexcept;
 
 // A named, typed measurement, as `rules/signals.lua` defines it.
 struct SignalDefinition {

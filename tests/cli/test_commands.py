@@ -208,7 +208,7 @@ class Commands(WithJournal):
         (rules / "patterns" / "site.lua").write_text('pattern "odd\\255" { nothing = 1 }\n')
         head = 'per = "gpu", every = "10s", summary = "s", needs = { t = signal "gpu_temperature" { over = "30s" } },\n'
         body = "evaluate = function(job) return job.t:mean():above(90) end }\n"
-        for rule, shown in (('rule "x" { shows = "s", ' + head, "odd\ufffd"), ('rule "x" { shows = "{äääääääääääääää", ' + head, "is not closed")):
+        for rule, shown in (('rule "x" { shows = "s", ' + head, "a text that is no UTF-8"), ('rule "x" { shows = "{äääääääääääääää", ' + head, "is not closed")):
             (rules / "site.lua").write_text(rule + body)
             done = tocsin("check", "--json", rules)
             self.assertEqual(done.stderr, "")

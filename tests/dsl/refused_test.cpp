@@ -33,7 +33,7 @@ TEST_CASE("actions are of causes, and name what is there") {
             "actions names 'hat', which is not in causes (hot?): name a cause, or write otherwise = \"…\""));
   CHECK(has(with("{ \"drain {node}\" }"),
             "an action has the name of its cause, or otherwise: actions = { otherwise = \"…\" }"));
-  CHECK(has(with("\"drain\""), "actions wants a table: actions = { cause ="));
+  CHECK(has(with("\"drain\""), "actions is a string: write actions = { cause ="));
   CHECK(has(with("{ hot = \"drain {nod}\" }"), "actions.hot names 'nod', which evaluate does not return (node?)"));
   CHECK(has(with("{ hot = \"kill {hot}\" }"), "{hot} is a mask, yes or no"));
   CHECK(has(with("{ hot = \"drain {rank}\" }"),

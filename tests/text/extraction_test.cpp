@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "dsl/load/loader.h"
 #include "tests/text/pattern_file.h"
 #include "tests/text/shipped.h"
 
@@ -23,19 +24,38 @@ TEST_CASE("a mistake in a definition is reported with file, line, pattern and re
              "no expression in line has a group named \"n\""));
   CHECK(says(problem("pattern \"a\" { line = [[x]] }"), "neither an event nor a sample"));
   CHECK(says(problem("pattern \"a\" { event = \"e\" }"), "no line"));
-  CHECK(says(problem("pattern \"a\" { line = [[x]], evnt = \"e\" }"), "\"evnt\" is no key here"));
+  CHECK(says(problem("pattern \"a\" { line = [[x]], evnt = \"e\" }"),
+             "patterns/test.lua:1: pattern \"a\": unknown key 'evnt' (event?)"));
   CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\", fields = { n = { find = [[y]] } } }"),
              "has 0 groups"));
-  CHECK(says(problem("pattern \"a\" { line = 3, event = \"e\" }"), "write a text or a list of texts"));
+  CHECK(says(problem("pattern \"a\" { line = 3, event = \"e\" }"), "line is a number: write line = "));
   CHECK(says(problem("parser \"a\" { line = [[x]], event = \"e\" }"), "write a pattern for the event"));
   CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\" }\npattern \"a\" { line = [[y]], event = \"e\" }"),
              "the name is taken by"));
   for (const char* lines : {"0", "513"})
     CHECK(says(problem("pattern \"a\" { line = [[x]], event = \"e\", lines = " + std::string{lines} + " }"),
-               "lines is not between 1 and 512"));
+               "lines = " + std::string{lines} + ": write a whole number from 1 to 512"));
+  const auto with = [](const std::string& fields) {
+    return problem("pattern \"a\" { line = [[(?P<x>y)]], event = \"e\",\n  fields = " + fields + " }");
+  };
+  CHECK(says(with("{ \"x\" }"), "patterns/test.lua:1: pattern \"a\": a value without a name"));
+  CHECK(says(with("\"x\""), "fields is a string: write fields = { name = \"capture\" }"));
+  CHECK(says(with("{ n = true }"), "n is a boolean: write n = \"capture\""));
+  CHECK(says(with("{ n = { \"x\", scael = 2 } }"), "unknown key 'scael' (scale?)"));
+  CHECK(says(with("{ n = { scale = 2 } }"), "n needs a capture's name, find, text or number"));
+  CHECK(says(with("{ n = { \"x\", number = 2 } }"), "n has two sources in one; write a list of { … }"));
+  CHECK(says(with("{ n = { { \"x\" }, \"x\" } }"), "n mixes sources and others"));
   CHECK(says(problem("pattern \"a\" {"), "expected"));
   CHECK(says(problem("pattern \"b\" { line = [[x]], event = \"e\" }\nparser \"a\""),
              "patterns/test.lua:2: parser \"a\" has no table: write parser \"a\" { … }"));
+}
+
+TEST_CASE("files of patterns and parsers hold nothing else, and no other file holds them") {
+  CHECK(says(problem("\nrule \"r\" { }"), "patterns/test.lua:2: a rule does not stand in this file"));
+  const auto loaded = dsl::load({{"signals.lua", ""}, {"site.lua", "parser \"a\" { line = [[x]] }"}});
+  CHECK(std::any_of(loaded.problems.begin(), loaded.problems.end(), [](const dsl::Problem& one) {
+    return one.file == "site.lua" && says(one.message, "a parser does not stand in this file");
+  }));
 }
 
 TEST_CASE("a pattern may make an event of the job beside that of its rank, with the same fields") {
@@ -62,9 +82,10 @@ TEST_CASE("a count that restarts each epoch grows on, with the length of the epo
 TEST_CASE("pattern files are data: they reach nothing, and end") {
   CHECK(says(problem("print(1)"), "print"));
   CHECK(says(problem("os.exit(1)"), "os"));
-  CHECK(says(problem("while true do end"), "computes too long"));
-  CHECK(says(problem("local t = {} for i = 1, 1e9 do t[i] = { i } end"), "computes too long"));
-  CHECK(says(problem("local s = 'x' for i = 1, 60 do s = s .. s end"), "computes too long"));
+  CHECK(says(problem("while true do end"), "it spent its budget of 1000000 instructions"));
+  CHECK(
+      says(problem("local t = {} for i = 1, 1e9 do t[i] = { i } end"), "it spent its budget of 1000000 instructions"));
+  CHECK(says(problem("local s = 'x' for i = 1, 60 do s = s .. s end"), "it spent its budget of 1000000 instructions"));
   CHECK(says(problem("\x1bLua"), "test.lua"));
 }
 
