@@ -70,7 +70,8 @@ class Reading {
   }
 
  private:
-  // Entries of one job and push have one sequence number, so each has a producer of its own.
+  // Entries of one job and push have one sequence number, so each has a producer of its own. NAME#1, NAME#2, … also
+  // say in which order they stand.
   void begin(const std::string& job, const std::string& attempt, Open& open) {
     open.builder.about(job, attempt);
     open.attempt = attempt;

@@ -1,7 +1,9 @@
 #include "stream/job/intake.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -20,6 +22,18 @@ T measured(T value) noexcept {
   return value == value ? value : static_cast<T>(measured_nan);
 }
 
+// Of NAME#N: NAME and N. What has one number of NAME#1, NAME#2, … are parts of one message, and stand in this order.
+std::pair<std::string_view, std::uint32_t> name_and_part(std::string_view producer) {
+  const std::size_t mark = producer.rfind('#');
+  std::uint32_t part = 0;
+  if (mark == producer.npos) return {producer, part};
+  const char* const end = producer.data() + producer.size();
+  const auto [rest, wrong] = std::from_chars(producer.data() + mark + 1, end, part);
+  if (wrong != std::errc{} || rest != end) return {producer, 0};
+  return {producer.substr(0, mark), part};
+}
+constexpr std::uint32_t most_parts = 4'095, values_a_part = 1u << 20;
+
 }  // namespace
 
 void Intake::open(const Pack& pack, History& history) {
@@ -31,11 +45,15 @@ void Intake::open(const Pack& pack, History& history) {
 }
 
 Provenance Intake::of(const Entry& entry, std::optional<std::size_t> origin) noexcept {
-  const auto in_order_of = [&](std::string_view name, std::uint32_t epoch, std::uint64_t sequence) {
-    return Provenance{entry.arrival, origin, {name.empty() ? 0 : hash_text(name) << 32 | epoch, sequence, 0}};
+  const auto in_order_of = [&](std::string_view name, std::uint32_t epoch, std::uint64_t sequence,
+                               std::uint32_t first = 0) {
+    return Provenance{entry.arrival, origin, {name.empty() ? 0 : hash_text(name) << 32 | epoch, sequence, first}};
   };
   ++sequence_;
-  if (!entry.producer.empty() && entry.sequence != 0) return in_order_of(entry.producer, entry.epoch, entry.sequence);
+  if (!entry.producer.empty() && entry.sequence != 0) {
+    const auto [name, part] = name_and_part(entry.producer);
+    return in_order_of(name, entry.epoch, entry.sequence, std::min(part, most_parts) * values_a_part);
+  }
   if (!entry.origin_source.empty()) return in_order_of(entry.origin_source, 0, entry.origin_offset);
   return in_order_of(entry.producer, entry.epoch, sequence_);
 }

@@ -24,6 +24,11 @@ const stream::LoadedPack& order_pack() {
                                                         R"lua(
       rule "beeps" { per = "rank", every = "3s", needs = { x = signal "beep" { over = 5, least = 1 } },
         evaluate = function(job) return job.x:first():above(job.x:last()) end }
+      rule "ascend" { per = "rank", every = "3s", needs = { x = signal "beep" { over = 5, least = 1 } },
+        evaluate = function(job)
+          local first, last = job.x:first(), job.x:last()
+          return first:above(7.5) & first:below(8.5) & last:above(11.5)
+        end }
       rule "slope" { per = "rank", every = { "x", "10s" }, needs = { x = signal "beep" { over = 7, least = 2 } },
         evaluate = function(job) return job.x:last():above(job.x:median()) end }
       rule "booms" { per = "rank", every = { "x", "10s" }, needs = { x = signal "boom" { over = "20s" } },
@@ -203,4 +208,21 @@ TEST_CASE(
   CHECK(last_above_first({{7, {2, 1}}}) == Truth::yes);
   CHECK(last_above_first({{0, {2}}, {0, {1}}}) == Truth::yes);  // without a number, they stand as they were read
   CHECK(last_above_first({{0, {1}}, {0, {2}}}) == Truth::no);
+}
+
+TEST_CASE("parts of one push stand in their order, and behind those of the push before, whatever their hashes are") {
+  for (int split = 0; split < 12; ++split) {  // 1, 2 … 12 of one time in two pushes
+    SmallJob log{order_pack()};
+    for (int i = 0; i < 12; ++i) {
+      EntryBuilder b;
+      b.about("job");
+      b.produced_by("push#" + std::to_string(1 + (i < split ? i : i - split)), 0, i < split ? 1 : 2);
+      const EntryBuilder::Value values[] = {{"beep", 1.0 + i, {}, false}};
+      b.sample(SmallJob::at(1), EntryBuilder::rank(0), values);
+      log.consume(b.entry(), 1);
+    }
+    log.beats(2, 20);
+    // Of the last five: the first is 8, the last is 12.
+    CHECK(log.last("ascend", 1) == Truth::yes);
+  }
 }
