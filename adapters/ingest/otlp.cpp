@@ -124,9 +124,10 @@ void read_json(std::span<const std::string> text, const std::string& json, std::
   const auto status = google::protobuf::util::JsonStringToMessage(json, &parsed, options);
   if (!status.ok())
     return out.left_out(Reason::malformed, place, "this is no message of OTLP's JSON: " + status.message().ToString());
-  if (parsed.ByteSizeLong() == 0)
-    return out.left_out(Reason::malformed, place,
-                        "no '" + Message::descriptor()->field(0)->json_name() + "': this is no message of OTLP's JSON");
+  const std::string& groups = Message::descriptor()->field(0)->json_name();
+  const bool none = json.find('"' + groups + "\":[") == json.npos;  // of an empty list, too, nothing is parsed
+  if (parsed.ByteSizeLong() == 0 && none)
+    return out.left_out(Reason::malformed, place, "no '" + groups + "': this is no message of OTLP's JSON");
   Reading{text, out}.read(parsed);
 }
 

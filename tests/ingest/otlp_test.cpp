@@ -133,6 +133,7 @@ TEST_CASE("OpenTelemetry's JSON means the same") {
   REQUIRE(typed.size() == 1);
   CHECK(typed[0].find("1 malformed: this is no message of OTLP's JSON: ") == 0);
   CHECK(typed[0].find("resource_logs[0].scope_logs") != std::string::npos);
+  CHECK(collect(source("otlp_logs"), R"({"resourceLogs": [ ]})").problems.empty());
   CHECK(collect(source("otlp_logs"), "{}").problems ==
         Lines{"1 malformed: no 'resourceLogs': this is no message of OTLP's JSON"});
 }
