@@ -265,8 +265,8 @@ bool History::came(SignalId signal) const noexcept {
   return found != nullptr && found->arrivals.any();
 }
 
-const Accumulators* History::since_start(SignalId signal) const {
-  const SignalHistory* found = state_->open(signal);
+const Accumulators* History::since_start(SignalId signal) const noexcept {
+  const SignalHistory* found = state_->find(signal);
   return found == nullptr ? nullptr : found->since_start();
 }
 

@@ -125,8 +125,8 @@ class History {
   [[nodiscard]] Steps steps() const noexcept;
   // Whether anything of it came.
   [[nodiscard]] bool came(SignalId signal) const noexcept;
-  // Null: no window keeps them. Of a signal that counts points.
-  [[nodiscard]] const Accumulators* since_start(SignalId signal) const;
+  // Null: no window keeps them, or nothing of it came. Of a signal that counts points.
+  [[nodiscard]] const Accumulators* since_start(SignalId signal) const noexcept;
   // The window of the last points that keeps the most of them.
   [[nodiscard]] const PointsView* latest_points(SignalId signal) const noexcept;
 

@@ -259,3 +259,14 @@ TEST_CASE("an undecided rule misses what the rules miss that it is built on, and
   CHECK(look(false) == Rules{{"built", {"heat"}}, {"faults", {"cold", "fault"}}});
   CHECK(look(true) == Rules{{"built", {"heat"}}, {"faults", {"cold"}}});
 }
+
+TEST_CASE("looking at a job's figures changes nothing of its state") {
+  SmallJob seen{shipped()}, unseen{shipped()};
+  for (SmallJob* job : {&seen, &unseen}) {
+    begin(*job, 0, 4);
+    if (job == &seen) (void)figures(*job);
+    begin(*job, 1, 4);
+  }
+  CHECK(seen.shard.state_bytes() == unseen.shard.state_bytes());
+  CHECK(seen.shard.take_sections(true) == unseen.shard.take_sections(true));
+}
