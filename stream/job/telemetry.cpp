@@ -276,6 +276,11 @@ void Telemetry::settle(Time clock) {
   history_->settle(clock, [](const Applied&) {});
 }
 
+void Telemetry::take_rows(Telemetry& again) {
+  history_->take_rows(*again.history_);
+  topology_.reading(again.topology_.last_read());
+}
+
 void Telemetry::save(Writer& out) const {
   out(4, labels_), out(5, topology_), out(6, coverage_), out(7, symbols_), out(8, *history_);
   Writer lines;

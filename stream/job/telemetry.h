@@ -67,7 +67,7 @@ class Telemetry {
   // All that is due up to `clock`, where nobody judges.
   void settle(Time clock);
   // Takes the rows of one that has read entries again.
-  void take_rows(Telemetry& again) { history_->take_rows(*again.history_); }
+  void take_rows(Telemetry& again);
   void forget_before(Position oldest) { topology_.forget_placements_before(oldest); }
   double intern(std::string_view text) { return symbols_.intern(text); }
 

@@ -121,9 +121,24 @@ void Topology::go_back_to(Position position) {
   }
   for (; !renamed_.empty() && renamed_.back().at >= position; renamed_.pop_back()) {
     const Renaming& last = renamed_.back();
-    if (find_gpu(gpus_[last.to].node, last.name) == last.to) move_name(last.name, last.to, last.from);
+    if (last.to == no_slot) {  // it left; a GPU that came under its name has it again afterwards
+      const Slot now = find_gpu(gpus_[last.from].node, last.name);
+      move_name(last.name, no_slot, last.from);
+      to_leave_.push_back({last.at, last.name, last.from, now});
+    } else if (find_gpu(gpus_[last.to].node, last.name) == last.to) {
+      move_name(last.name, last.to, last.from);
+    }
   }
   changed();
+}
+
+void Topology::reading(Position entry) {
+  reading_ = entry;
+  for (; !to_leave_.empty() && to_leave_.back().at < entry; to_leave_.pop_back()) {
+    const auto& [at, name, from, to] = to_leave_.back();
+    if (find_gpu(gpus_[from].node, name) == from) move_name(name, from, to);
+    changed();
+  }
 }
 
 void Topology::forget_placements_before(Position position) {
@@ -180,8 +195,7 @@ void Topology::retire(Level level, Slot slot) {
     nodes_[slot].clear();
     node_rack_[slot] = no_slot;
   } else if (level == Level::gpu) {
-    for (const auto& name : gpus_[slot].names) gpu_slots_.erase(gpu_slots_.find(GpuKey{gpus_[slot].node, name}.view()));
-    gpus_[slot].names.clear();
+    while (!gpus_[slot].names.empty()) name_gpu(no_slot, gpus_[slot].names.back(), slot);
   }
   changed();
 }
@@ -309,7 +323,7 @@ Result<void> Topology::load(Reader& in) {
         (move.gpu != no_slot && move.gpu >= read.gpus_.size()))
       return damaged;
   for (const Renaming& one : read.renamed_)
-    if (one.to >= read.gpus_.size() || (one.from != no_slot && one.from >= read.gpus_.size())) return damaged;
+    if (one.from == one.to || !within({one.from, one.to}, read.gpus_.size())) return damaged;
   for (const auto& [name, coordinate] : read.coordinates_)
     if (index(coordinate.owner) >= level_count || coordinate.values.size() > read.size(coordinate.owner))
       return damaged;

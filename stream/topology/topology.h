@@ -71,7 +71,8 @@ class Topology {
   void exited(std::uint32_t rank);
   // The entry that is being read. Placements record it, so that a backfill can restore the placement at an earlier
   // entry.
-  void reading(Position entry) noexcept { reading_ = entry; }
+  void reading(Position entry);
+  [[nodiscard]] Position last_read() const noexcept { return reading_; }
   // Restores the placement of each rank before the entry at `position` was read. All names keep their slots.
   void go_back_to(Position position);
   void forget_placements_before(Position position);
@@ -130,7 +131,7 @@ class Topology {
     Position at{};
     Slot rank = no_slot, node = no_slot, gpu = no_slot;
   };
-  struct Renaming {  // of which GPU a name was before this entry, and is since
+  struct Renaming {  // of which GPU a name was before this entry, and is since; no_slot: of none
     Position at{};
     std::string name;
     Slot from = no_slot, to = no_slot;
@@ -175,8 +176,9 @@ class Topology {
   std::vector<Gpu> gpus_;
   Slots node_slots_, rack_slots_, gpu_slots_;  // GPUs by node and name
   std::map<std::string, Coordinate, std::less<>> coordinates_;
-  std::vector<Move> moves_;        // in the order of the log
-  std::vector<Renaming> renamed_;  // likewise
+  std::vector<Move> moves_;         // in the order of the log
+  std::vector<Renaming> renamed_;   // likewise
+  std::vector<Renaming> to_leave_;  // gone back over: names of GPUs that left behind this entry, the first at the end
   Position reading_{};
   std::uint64_t version_ = 1;
   mutable Derived derived_;

@@ -1,4 +1,4 @@
-// Packs that cannot be had, and jobs that are gone: a restart changes nothing of either.
+// Packs that cannot be had, and jobs and GPUs that are gone: a restart changes nothing of them.
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -244,4 +244,38 @@ TEST_CASE("a pack that could not be had ends no record of several lines") {
   CHECK(judge(false, true) == whole);
   CHECK(judge(true, false) == whole);
   CHECK(judge(true, true) == whole);
+}
+
+TEST_CASE("after a restart the values of a GPU that left the cluster are not those of the next new one") {
+  const auto moving =
+      SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "gpu" } })lua", R"lua(
+    rule "hot" { scope = "cluster", per = "gpu", every = "5s", needs = { heat = signal "heat" { over = "4m" } }, shows = "x",
+      evaluate = function(cluster) return cluster.heat:max():above(80) | cluster.heat:count():above(1) end })lua");
+  SmallJob log{moving};
+  const auto feed = [&](double from, double to, const char* node, const char* name, double heat) {
+    for (double s = from; s < to; s += 5) {
+      EntryBuilder b;
+      b.about(stream::cluster_subject);
+      const EntryBuilder::Member gpu{stream::Level::gpu, 0, node, name};
+      const EntryBuilder::Field uuid[] = {{"gpu_uuid", 0, "GPU-aaaa", true}};
+      if (s == from && heat > 80) b.event(SmallJob::at(s), gpu, "member", uuid);
+      const EntryBuilder::Value values[] = {{"heat", heat, {}, false}};
+      b.sample(SmallJob::at(s), gpu, values);
+      log.consume(b.entry(), s);
+      log.beats(s, s);
+    }
+  };
+  constexpr double look = 2800;  // an hour is full, and the GPU is looked for in the node that it has left
+  constexpr const char *first = "0000:1b:00.0", *second = "0000:2b:00.0", *third = "0000:3b:00.0";
+  feed(look - 200, look - 20, "n1", first, 90);
+  feed(look - 20, look + 10, "n2", second, 81);
+  SUBCASE("nothing follows") {}
+  SUBCASE("another of its name follows") { feed(look + 10, look + 20, "n1", first, 50); }
+  const auto sections = log.shard.take_sections(true);
+  const auto handed_over = log.end();
+  feed(look + 20, look + 40, "n3", third, 50);
+  feed(look + 40, look + 60, "n1", first, 50);
+  SmallJob again{moving};
+  again.restore(log, sections, handed_over);
+  CHECK(again.shard.digests() == log.shard.digests());
 }
