@@ -1,6 +1,8 @@
-// What the state of an engine costs: a job of 16,384 ranks x 20 signals, saved and restored; 400 jobs of 512 ranks,
-// each saved in its turn. Repeat with: build/release/bench/bench_snapshot [--quick] [large] [jobs]
+// What the state of an engine costs: a job of 16,384 ranks x 20 signals, saved and restored, and one of 2,048 that is
+// two hours old; 400 jobs of 512 ranks, each saved in its turn. Repeat with: build/release/bench/bench_snapshot
+// [--quick] [large] [jobs]
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -22,6 +24,7 @@ using namespace tocsin;
 using bench::begin;
 using bench::Clock;
 using bench::Load;
+using stream::Duration;
 using stream::Time;
 
 double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
@@ -75,27 +78,45 @@ Saved save(stream::Shard& shard, bool all) {
   return saved;
 }
 
-void large(const stream::LoadedPack& pack, unsigned ranks, unsigned seconds) {
-  const Load load{ranks, bench::gpu_signals, bench::rank_signals};
-  std::vector<std::pair<std::vector<std::byte>, Time>> log;
-  for (auto& m : load.start()) log.emplace_back(std::move(m), begin);
-  const auto beat = Load::beat();
-  const auto more = [&](unsigned from, unsigned to) {
-    for (unsigned s = from; s < to; ++s) {
-      for (auto& m : load.second_of(s))
-        log.emplace_back(std::move(m), begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
-      log.emplace_back(beat, begin + std::chrono::seconds{s + 1});
+// The log of one job, a beat after each second; made again when a restore reads it again.
+struct Log {
+  explicit Log(unsigned ranks) : load{ranks, bench::gpu_signals, bench::rank_signals} {}
+  void start(Engine& engine) const {
+    for (const auto& message : load.start()) engine.consume(message, begin);
+  }
+  // The messages of the seconds up to `end`, from the engine's place on.
+  void consume(Engine& engine, unsigned end) const {
+    const std::size_t a_second = load.second_of(1).size() + 1;
+    auto second = static_cast<unsigned>((engine.at - 1) / a_second) + 1;
+    std::size_t read_before = (engine.at - 1) % a_second;
+    for (; second < end; ++second, read_before = 0) {
+      auto messages = load.second_of(second);
+      messages.push_back(Load::beat());
+      for (std::size_t i = read_before; i < messages.size(); ++i)
+        engine.consume(messages[i], begin + std::chrono::seconds{second} +
+                                        (i + 1 < messages.size() ? Duration{std::chrono::milliseconds{1}}
+                                                                 : Duration{std::chrono::seconds{1}}));
     }
-  };
+  }
+  Load load;
+};
+
+std::size_t heap() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
+
+void large(const stream::LoadedPack& pack, unsigned ranks, unsigned seconds) {
+  const Log log{ranks};
+  const std::size_t heap_before = heap();
   Engine engine{pack};
-  more(1, seconds);
-  for (const auto& [message, arrival] : log) engine.consume(message, arrival);
+  log.start(engine);
+  log.consume(engine, seconds);
+  const std::size_t heap_now = heap() - heap_before;
   const Saved first = save(engine.shard, true);
-  fmt::print("{} ranks x 20 signals after {} s: all is saved: {:.1f} MB, {:.0f} ms\n", ranks, seconds,
-             static_cast<double>(first.bytes) / 1e6, milliseconds(first.took));
-  const std::size_t handed_over = log.size();
-  more(seconds, seconds + 30);
-  for (std::size_t i = handed_over; i < log.size(); ++i) engine.consume(log[i].first, log[i].second);
+  fmt::print(
+      "{} ranks x 20 signals after {} s: all is saved: {:.1f} MB, {:.0f} ms; a rank: {:.1f} KB, {:.1f} KB in memory\n",
+      ranks, seconds, static_cast<double>(first.bytes) / 1e6, milliseconds(first.took),
+      static_cast<double>(first.bytes) / 1e3 / ranks, static_cast<double>(heap_now) / 1e3 / ranks);
+  const std::uint64_t handed_over = engine.at;
+  log.consume(engine, seconds + 30);
   const Saved due = save(engine.shard, false);
   fmt::print("  30 s later, what is due then: {} subjects, {:.3f} MB, {:.2f} ms\n", due.subjects,
              static_cast<double>(due.bytes) / 1e6, milliseconds(due.took));
@@ -109,11 +130,12 @@ void large(const stream::LoadedPack& pack, unsigned ranks, unsigned seconds) {
   if (!from) fmt::print("  the state cannot be loaded: {}\n", from.error().message), std::exit(1);
   const auto loaded = Clock::now() - start;
   restored.at = static_cast<std::uint64_t>(*from);
-  for (auto i = static_cast<std::size_t>(*from); i < handed_over; ++i) restored.consume(log[i].first, log[i].second);
-  fmt::print("  restored in {:.2f} s: {:.2f} s to load, the rest to backfill {} messages\n",
+  if (restored.at == 0) log.start(restored);
+  log.consume(restored, seconds);
+  fmt::print("  restored in {:.2f} s: {:.2f} s to load, the rest to make and backfill {} messages\n",
              milliseconds(Clock::now() - start) / 1e3, milliseconds(loaded) / 1e3,
-             handed_over - static_cast<std::size_t>(*from));
-  for (std::size_t i = handed_over; i < log.size(); ++i) restored.consume(log[i].first, log[i].second);
+             handed_over - static_cast<std::uint64_t>(*from));
+  log.consume(restored, seconds + 30);
   if (restored.shard.digests() != engine.shard.digests()) fmt::print("  the restored engine differs\n"), std::exit(1);
 }
 
@@ -168,7 +190,10 @@ int main(int argc, char** argv) {
   bench::name_machine();
   fmt::print("CPU time of one thread\n");
   const stream::LoadedPack pack = shipped();
-  if (chosen("large")) large(pack, quick ? 2'048 : 16'384, quick ? 120 : 200);
+  if (chosen("large")) {
+    large(pack, quick ? 512 : 16'384, 200);
+    large(pack, quick ? 512 : 2'048, 2 * 60 * 60);
+  }
   if (chosen("jobs")) jobs(pack, quick ? 40 : 400, 512, quick ? 400 : 660);
   return 0;
 }

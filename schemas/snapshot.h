@@ -15,8 +15,8 @@ namespace tocsin::schemas {
 
 // The number of the state's form, sections included. Raise it where an older reader would misread a section; a new
 // field needs no new number. Readers read it and the one before, and refuse a newer one.
-inline constexpr std::uint32_t snapshot_format = 2;
-inline constexpr std::uint32_t oldest_snapshot_format = 2;  // no release wrote 1
+inline constexpr std::uint32_t snapshot_format = 3;
+inline constexpr std::uint32_t oldest_snapshot_format = 3;  // no release wrote one before
 [[nodiscard]] stream::Result<void> check_snapshot_format(std::uint32_t format);
 
 inline constexpr std::size_t most_part_bytes = 1u << 20;  // of a message

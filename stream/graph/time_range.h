@@ -40,12 +40,19 @@ struct Reduction {
   friend bool operator==(const Reduction&, const Reduction&) = default;
 };
 
+// The reductions for which it matters when a value came, and not only in which order.
+[[nodiscard]] constexpr bool uses_times(Op op) noexcept {
+  return op == Op::w_slope || op == Op::w_rate || op == Op::w_theil_sen || op == Op::w_kendall || op == Op::w_time_to;
+}
+
 // What a window maintains incrementally for the reductions that are declared on it.
 struct Demand {
   std::vector<Reduction> reductions;
   bool order = false;      // median, quantile, mad
   bool last = false;       // of a baseline: the last row's value
   bool nonfinite = false;  // of a baseline
+  bool extremes = false;   // of a baseline: min, max
+  bool times = false;      // of points: any that uses them
   bool fits = false;       // theil_sen, kendall, time_to, cusum of an attempt
   bool moments = false;    // stddev, slope of an attempt
   std::size_t first_n = 1, last_n = 1;
@@ -56,7 +63,7 @@ struct Demand {
   void add_all();
   // Whether the aggregates of the other can continue as these.
   [[nodiscard]] bool goes_on_from(const Demand& other) const;
-  // All but the reductions.
+  // What windows over "earlier" keep.
   static void fields(auto& self, auto& archive) {
     archive(1, self.order), archive(2, self.nonfinite), archive(3, self.fits), archive(4, self.moments),
         archive(5, self.first_n);

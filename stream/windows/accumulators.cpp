@@ -15,6 +15,7 @@ void Demand::add(Op op, double number) {
     if (std::find(list.begin(), list.end(), number) == list.end()) list.push_back(number);
   };
   const auto n = static_cast<std::size_t>(std::clamp(number, 1.0, 1e6));
+  times = times || uses_times(op);
   switch (op) {
     case Op::w_median:
     case Op::w_quantile:
@@ -31,6 +32,8 @@ void Demand::add(Op op, double number) {
       break;
     case Op::w_first: first_n = std::max(first_n, n); break;
     case Op::w_nonfinite: nonfinite = true; break;
+    case Op::w_min:
+    case Op::w_max: extremes = true; break;
     case Op::w_ewma: once(spans); break;
     case Op::w_fraction: once(masks); break;
     default: break;
@@ -38,7 +41,7 @@ void Demand::add(Op op, double number) {
 }
 
 void Demand::add_all() {
-  order = last = nonfinite = fits = moments = true;
+  order = last = nonfinite = extremes = times = fits = moments = true;
   first_n = std::max<std::size_t>(first_n, 64);
   last_n = std::max<std::size_t>(last_n, 64);
 }

@@ -80,9 +80,9 @@ void BaselineView<T>::count_nonfinite(const Panes<T>& panes, std::size_t first, 
     std::size_t present = 0, nonfinite = 0;
     for (std::size_t p = first; p < end; ++p) {
       const auto& pane = panes.all()[p];
-      if (slot >= pane.nans.size()) continue;
-      present += std::size_t{pane.counts[slot]} + pane.nans[slot];
-      nonfinite += std::size_t{pane.nans[slot]} + pane.infinities[slot];
+      if (!pane.more || slot >= pane.more->nans.size()) continue;
+      present += std::size_t{pane.counts[slot]} + pane.more->nans[slot];
+      nonfinite += std::size_t{pane.more->nans[slot]} + pane.more->infinities[slot];
     }
     if (present != 0 && present >= least_of(*reduction.window)) out[slot] = static_cast<double>(nonfinite);
   }
@@ -129,14 +129,15 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
   for (std::size_t p = first; p < end; ++p) {
     const auto& pane = all[p];
     const std::size_t n = std::min(pane.counts.size(), members);
-    if (op == Op::w_fraction && pane.hits[mask_at].empty()) continue;
+    if (op == Op::w_fraction && (!pane.more || pane.more->hits[mask_at].empty())) continue;
+    if ((op == Op::w_min || op == Op::w_max) && (!pane.more || pane.more->least.empty())) continue;
     if (op == Op::w_fraction)
-      for (std::size_t i = 0; i < n; ++i) result[i] += static_cast<double>(pane.hits[mask_at][i]);
+      for (std::size_t i = 0; i < n; ++i) result[i] += static_cast<double>(pane.more->hits[mask_at][i]);
     for (std::size_t i = 0; i < n; ++i) counts[i] += pane.counts[i];
     if (op == Op::w_min)
-      for (std::size_t i = 0; i < n; ++i) result[i] = std::min(result[i], static_cast<double>(pane.least[i]));
+      for (std::size_t i = 0; i < n; ++i) result[i] = std::min(result[i], static_cast<double>(pane.more->least[i]));
     else if (op == Op::w_max)
-      for (std::size_t i = 0; i < n; ++i) result[i] = std::max(result[i], static_cast<double>(pane.greatest[i]));
+      for (std::size_t i = 0; i < n; ++i) result[i] = std::max(result[i], static_cast<double>(pane.more->greatest[i]));
     else if (op == Op::w_mean || op == Op::w_sum || counter)
       for (std::size_t i = 0; i < n; ++i) result[i] += pane.sums[i];
   }

@@ -84,7 +84,9 @@ inline constexpr std::size_t prefetch_ahead = 4;
 template <class T>
 class SortedColumns {
  public:
-  explicit SortedColumns(std::size_t capacity = 1) : capacity_(std::max<std::size_t>(capacity, 1)) {}
+  // `most`: what a member's window holds at the most, but for a moment.
+  explicit SortedColumns(std::size_t most = 1)
+      : most_(std::max<std::size_t>(most, 1)), capacity_(std::min<std::size_t>(most_, 16)) {}
 
   void insert(Slot slot, T value) {
     if (value != value) return;
@@ -157,14 +159,14 @@ class SortedColumns {
     return static_cast<std::size_t>(first - run) + less;
   }
   void grow() {
-    const std::size_t wider = capacity_ * 2;
+    const std::size_t wider = capacity_ < most_ ? std::min(capacity_ * 2, most_) : capacity_ * 2;
     std::vector<T> data(counts_.size() * wider);
     for (std::size_t slot = 0; slot < counts_.size(); ++slot)
       std::copy_n(data_.data() + slot * capacity_, counts_[slot], data.data() + slot * wider);
     data_ = std::move(data);
     capacity_ = wider;
   }
-  std::size_t capacity_;
+  std::size_t most_, capacity_;
   std::vector<T> data_;  // [member][capacity]
   std::vector<std::uint32_t> counts_;
 };

@@ -18,44 +18,52 @@ void Panes<T>::drop_through(RowNumber number) {
 template <class T>
 void Panes<T>::add(Time row_end, std::span<const T> values) {
   const RowNumber number = grid_.number(row_end);
-  bool fresh = false;
   if (panes_.empty() || panes_.back().number != number) {
     drop_through(number - (keep_ / grid_.length + 2));
-    panes_.push_back(Pane{number, {}, {}, {}, {}, {}, {}, {}});
-    fresh = true;
+    panes_.push_back(Pane{number, {}, {}, wants_.more() ? std::make_unique<typename Pane::More>() : nullptr});
   }
   Pane& pane = panes_.back();
-  pane.hits.resize(masks_.size());
+  const bool fresh = pane.counts.empty();
   if (pane.counts.size() < values.size()) {
     pane.sums.resize(values.size(), 0);
-    pane.least.resize(values.size(), std::numeric_limits<T>::infinity());
-    pane.greatest.resize(values.size(), -std::numeric_limits<T>::infinity());
     pane.counts.resize(values.size(), 0);
-    // A mask that was not counted from the pane's first row on stays uncounted.
-    const auto grow = [&](std::vector<std::uint16_t>& counted) {
-      if (fresh || !counted.empty()) counted.resize(values.size(), 0);
-    };
-    if (nonfinite_) grow(pane.nans), grow(pane.infinities);
-    for (auto& hits : pane.hits) grow(hits);
   }
   for (std::size_t slot = 0; slot < values.size(); ++slot) {
     const T value = values[slot];
     const bool number_here = value == value;
     pane.sums[slot] += number_here ? static_cast<double>(value) : 0.0;
-    pane.least[slot] = value < pane.least[slot] ? value : pane.least[slot];
-    pane.greatest[slot] = value > pane.greatest[slot] ? value : pane.greatest[slot];
-    pane.counts[slot] = static_cast<std::uint16_t>(pane.counts[slot] + (number_here ? 1 : 0));
+    pane.counts[slot] = static_cast<std::uint8_t>(pane.counts[slot] + (number_here ? 1 : 0));
   }
-  const auto each_that = [&](std::vector<std::uint16_t>& counts, auto holds) {
-    for (std::size_t slot = 0; slot < std::min(values.size(), counts.size()); ++slot)
+  if (pane.more) add_more(*pane.more, values, fresh);
+}
+
+// What was not counted from the pane's first row on stays uncounted.
+template <class T>
+void Panes<T>::add_more(typename Pane::More& more, std::span<const T> values, bool fresh) {
+  const auto grow = [&](auto& counted, auto initial) {
+    if (counted.size() < values.size() && (fresh || !counted.empty())) counted.resize(values.size(), initial);
+    return std::min(values.size(), counted.size());
+  };
+  const auto each_that = [&](std::vector<std::uint8_t>& counts, auto holds) {
+    const std::size_t members = grow(counts, std::uint8_t{0});
+    for (std::size_t slot = 0; slot < members; ++slot)
       if (holds(values[slot])) ++counts[slot];
   };
-  if (nonfinite_) {
-    each_that(pane.nans, [](T v) { return v != v && !is_absent(v); });
-    each_that(pane.infinities, [](T v) { return std::isinf(v); });
+  if (wants_.extremes) {
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    const std::size_t members = std::min(grow(more.least, infinity), grow(more.greatest, -infinity));
+    for (std::size_t slot = 0; slot < members; ++slot) {
+      more.least[slot] = values[slot] < more.least[slot] ? values[slot] : more.least[slot];
+      more.greatest[slot] = values[slot] > more.greatest[slot] ? values[slot] : more.greatest[slot];
+    }
   }
-  for (std::size_t m = 0; m < masks_.size(); ++m)
-    each_that(pane.hits[m], [mask = masks_[m]](T v) { return has_bits(static_cast<double>(v), mask); });
+  if (wants_.nonfinite) {
+    each_that(more.nans, [](T v) { return v != v && !is_absent(v); });
+    each_that(more.infinities, [](T v) { return std::isinf(v); });
+  }
+  more.hits.resize(wants_.masks.size());
+  for (std::size_t m = 0; m < wants_.masks.size(); ++m)
+    each_that(more.hits[m], [mask = wants_.masks[m]](T v) { return has_bits(static_cast<double>(v), mask); });
 }
 
 template <class T>
@@ -68,16 +76,32 @@ std::size_t Panes<T>::after(RowNumber number) const noexcept {
 template <class T>
 void Panes<T>::adopt(Panes& old) {
   panes_ = std::move(old.panes_);
+  const auto &masks = wants_.masks, &before = old.wants_.masks;
   for (Pane& pane : panes_) {
-    if (!nonfinite_) pane.nans.clear(), pane.infinities.clear();
-    std::vector<std::vector<std::uint16_t>> hits(masks_.size());  // empty: the other pack did not count these
-    for (std::size_t m = 0; m < masks_.size(); ++m) {
-      const auto same = std::find(old.masks_.begin(), old.masks_.end(), masks_[m]);
-      if (same != old.masks_.end()) hits[m] = std::move(pane.hits[static_cast<std::size_t>(same - old.masks_.begin())]);
+    if (!wants_.more()) pane.more.reset();
+    if (!pane.more) continue;
+    if (!wants_.extremes) pane.more->least = {}, pane.more->greatest = {};
+    if (!wants_.nonfinite) pane.more->nans = {}, pane.more->infinities = {};
+    std::vector<std::vector<std::uint8_t>> hits(masks.size());  // empty: the other pack did not count these
+    for (std::size_t m = 0; m < masks.size(); ++m) {
+      const auto same = std::find(before.begin(), before.end(), masks[m]);
+      if (same != before.end()) hits[m] = std::move(pane.more->hits[static_cast<std::size_t>(same - before.begin())]);
     }
-    pane.hits = std::move(hits);
+    pane.more->hits = std::move(hits);
   }
   dropped_through_ = old.dropped_through_;
+}
+
+template <class T>
+void Panes<T>::Pane::save(Writer& out) const {
+  out(1, number), out(2, sums), out(3, counts);
+  if (more) out(4, *more);
+}
+
+template <class T>
+void Panes<T>::Pane::load(Reader& in) {
+  in(1, number), in(2, sums), in(3, counts);
+  in.object(4, [&](Reader& of) { More::fields(*(more = std::make_unique<More>()), of); });
 }
 
 template <class T>
@@ -91,25 +115,29 @@ void Panes<T>::load(Reader& in) {
   RowNumber before = std::numeric_limits<RowNumber>::min();
   for (Pane& pane : panes_) {
     const std::size_t members = pane.counts.size();
-    if (pane.sums.size() != members || pane.least.size() != members || pane.greatest.size() != members ||
-        before >= pane.number)
-      return panes_.clear(), in.fail("its panes do not hold together");
+    const auto fits = [members](const auto& counted) { return counted.empty() || counted.size() == members; };
+    bool sound = pane.sums.size() == members && before < pane.number;
+    if (pane.more) {
+      typename Pane::More& more = *pane.more;
+      more.hits.resize(wants_.masks.size());
+      sound = sound && fits(more.least) && more.greatest.size() == more.least.size() && fits(more.nans) &&
+              more.infinities.size() == more.nans.size() && std::all_of(more.hits.begin(), more.hits.end(), fits);
+    }
+    if (!sound) return panes_.clear(), in.fail("its panes do not hold together");
     before = pane.number;
-    pane.nans.resize(std::min(pane.nans.size(), members));
-    pane.infinities.resize(pane.nans.size());
-    pane.hits.resize(masks_.size());
-    for (auto& hits : pane.hits)
-      if (!hits.empty()) hits.resize(members);
   }
 }
 
 template <class T>
 std::size_t Panes<T>::retained_bytes() const noexcept {
   std::size_t bytes = 0;
-  for (const Pane& pane : panes_)
-    bytes += sizeof(Pane) + pane.counts.capacity() * (sizeof(double) + 2 * sizeof(T) + sizeof(std::uint16_t)) +
-             (pane.nans.capacity() + pane.infinities.capacity() + pane.hits.size() * pane.counts.capacity()) *
-                 sizeof(std::uint16_t);
+  for (const Pane& pane : panes_) {
+    bytes += sizeof(Pane) + pane.counts.capacity() * (sizeof(double) + 1);
+    if (!pane.more) continue;
+    const typename Pane::More& more = *pane.more;
+    bytes += sizeof more + (more.least.capacity() + more.greatest.capacity()) * sizeof(T) + more.nans.capacity() +
+             more.infinities.capacity() + more.hits.size() * pane.counts.capacity();
+  }
   return bytes;
 }
 

@@ -40,7 +40,8 @@ PointsView::PointsView(WindowSpec spec, const Demand& demand, bool declared)
     : spec_(std::move(spec)),
       capacity_(std::clamp<std::size_t>(full(), 1, 16)),
       order_(declared && demand.order),
-      sorted_(std::min<std::size_t>(spec_.points, 16)) {
+      timed_(!declared || demand.times),
+      sorted_(spec_.points) {
   if (!declared) return;
   for (const Reduction& reduction : demand.reductions) {
     const bool single = (reduction.op == Op::w_first || reduction.op == Op::w_last) && reduction.number <= 1;
@@ -56,7 +57,7 @@ void PointsView::add(const Point& point) {
     rings_.resize(members);
     counts_.resize(members, 0);
     values_.resize(members * capacity_);
-    times_.resize(members * capacity_);
+    if (timed_) times_.resize(members * capacity_);
     kept_.widen(members);
   }
   Ring& ring = rings_[slot];
@@ -65,7 +66,7 @@ void PointsView::add(const Point& point) {
   const double leaving = full_before ? values_[place(slot, 0)] : 0;
   const std::size_t at = slot * capacity_ + ring.next;
   values_[at] = point.value;
-  times_[at] = point.at;
+  if (timed_) times_[at] = point.at;
   if (++ring.next == capacity_) ring.next = 0;
   if (!full_before) ++ring.held;
   if (ring.held <= spec_.lag_points) return;
@@ -113,7 +114,7 @@ void PointsView::grow() {
     from = std::move(to);
   };
   move(values_);
-  move(times_);
+  if (timed_) move(times_);
   for (Ring& ring : rings_)
     if (ring.next == 0 && ring.held == capacity_) ring.next = ring.held;
   capacity_ = wider;
@@ -155,12 +156,18 @@ void PointsView::copy(Slot slot, std::size_t from, std::size_t to, std::vector<d
                       std::vector<double>& values) const {
   times.resize(to - from);
   values.resize(to - from);
-  const Time first = from < to ? times_[place(slot, from)] : Time{};
+  const Time first = timed_ && from < to ? times_[place(slot, from)] : Time{};
   for (std::size_t n = from; n < to; ++n) {
     const std::size_t i = place(slot, n);
-    times[n - from] = seconds(times_[i] - first);
+    times[n - from] = timed_ ? seconds(times_[i] - first) : 0;
     values[n - from] = values_[i];
   }
+}
+
+std::size_t PointsView::untimed(Slot slot) const noexcept {
+  std::size_t n = 0;
+  while (n < counts_[slot] && (!timed_ || times_[place(slot, n)] == long_ago)) ++n;
+  return n;
 }
 
 // Rebuilds sorted numbers and incremental columns from the rings.
@@ -184,7 +191,7 @@ void PointsView::save(Writer& out) const { fields(*this, out); }
 void PointsView::load(Reader& in) {
   fields(*this, in);
   capacity_ = std::clamp<std::size_t>(capacity_, 1, full());
-  const bool fits = values_.size() == rings_.size() * capacity_ && times_.size() == values_.size() &&
+  const bool fits = values_.size() == rings_.size() * capacity_ && times_.size() == (timed_ ? values_.size() : 0) &&
                     std::all_of(rings_.begin(), rings_.end(),
                                 [&](const Ring& r) { return r.next < capacity_ && r.held <= capacity_; });
   if (!fits) rings_.clear(), values_.clear(), times_.clear();
@@ -200,7 +207,7 @@ void PointsView::adopt(PointsView& old) {
   rings_ = std::move(old.rings_);
   counts_ = std::move(old.counts_);
   values_ = std::move(old.values_);
-  times_ = std::move(old.times_);
+  if (timed_) times_ = std::move(old.times_), times_.resize(values_.size(), long_ago);
   if (order_ != old.order_ || !kept_.adopt(old.kept_)) return rebuild();
   sorted_ = std::move(old.sorted_);
 }

@@ -31,7 +31,7 @@ class PointsView {
     if (slot >= rings_.size()) return;
     const std::size_t at = slot * capacity_ + rings_[slot].next;
     __builtin_prefetch(values_.data() + at, 1);
-    __builtin_prefetch(times_.data() + at, 1);
+    if (timed_) __builtin_prefetch(times_.data() + at, 1);
     if (order_) sorted_.prefetch(slot);
   }
   [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
@@ -42,7 +42,10 @@ class PointsView {
   // The same for all members, if there is a short path: mean, sum, min, max. `out` keeps its value where the window
   // holds fewer than `least` points, or no number.
   void fold(Op op, std::uint32_t least, std::span<double> out) const;
-  // The points [from, to) of the member's window, oldest first; times in seconds from the first of them.
+  // How many of the member's window came before the times of points were asked for: no reduction that uses times
+  // counts them.
+  [[nodiscard]] std::size_t untimed(Slot slot) const noexcept;
+  // The points [from, to) of the member's window, oldest first; times in seconds from the first of them, or all 0.
   void copy(Slot slot, std::size_t from, std::size_t to, std::vector<double>& times, std::vector<double>& values) const;
 
   std::uint64_t cursor = 0;  // how many of the signal's points it has taken
@@ -79,11 +82,11 @@ class PointsView {
 
   WindowSpec spec_;
   std::size_t capacity_;  // points per member, up to full()
-  bool order_;
+  bool order_, timed_;
   std::vector<Ring> rings_;
   std::vector<std::uint32_t> counts_;
-  std::vector<double> values_;  // [member][capacity]
-  std::vector<Time> times_;
+  std::vector<double> values_;    // [member][capacity]
+  std::vector<Time> times_;       // the same if a reduction uses them, else empty
   SortedColumns<double> sorted_;  // the windows' numbers
   IncrementalAggregates kept_;
 };

@@ -27,10 +27,13 @@ Retention::Retention(const Graph& graph, std::span<const NodeId> reductions, std
       need->declared = true;
     }
   }
-  // Where values are not kept, everything that can be asked is accumulated.
+  // Where values are not kept, everything that can be asked is accumulated; points are kept with their times.
   for (const NodeId id : open)
-    if (const auto& window = graph[id].attributes.window; window && (window->accumulated() || window->baseline()))
-      if (Asked* need = ask(*window)) need->demand.add_all();
+    if (const auto& window = graph[id].attributes.window)
+      if (Asked* need = ask(*window)) {
+        need->demand.times = true;
+        if (window->accumulated() || window->baseline()) need->demand.add_all();
+      }
   for (std::size_t id = 0; id < asked.size(); ++id) {
     for (Asked& need : asked[id])
       if (!need.declared) need.demand.add_all();

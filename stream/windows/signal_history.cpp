@@ -60,15 +60,15 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows, bool rows
   if (rows_only) return side;
   const bool baseline = std::any_of(windows.begin(), windows.end(), [](const Asked& a) { return a.window.baseline(); });
   if (baseline) {
-    bool nonfinite = false;
-    std::vector<double> masks;
+    typename Panes<T>::Wants wants;
     for (const Asked& asked : windows) {
       if (!asked.window.baseline()) continue;
-      nonfinite = nonfinite || asked.demand.nonfinite;
+      wants.extremes = wants.extremes || asked.demand.extremes;
+      wants.nonfinite = wants.nonfinite || asked.demand.nonfinite;
       for (const double mask : asked.demand.masks)
-        if (std::find(masks.begin(), masks.end(), mask) == masks.end()) masks.push_back(mask);
+        if (std::ranges::find(wants.masks, mask) == wants.masks.end()) wants.masks.push_back(mask);
     }
-    side.panes.emplace(grid, longest_, nonfinite, std::move(masks));
+    side.panes.emplace(grid, longest_, std::move(wants));
   }
   for (const Asked& asked : windows) {
     const WindowSpec& w = asked.window;

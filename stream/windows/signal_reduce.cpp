@@ -101,9 +101,10 @@ SignalHistory::Found SignalHistory::reduce_points(const Node& node, const Window
   }
   auto &times = scratch_->times, &values = scratch_->values;
   for (Slot slot = 0; slot < std::min(out.size(), counts.size()); ++slot) {
-    if (!reduction.enough(counts[slot]) || counts[slot] < least) continue;
-    const auto [from, through] = points_needed(reduction, counts[slot]);
-    view->copy(slot, from, through, times, values);
+    const std::size_t untimed = uses_times(node.op) ? view->untimed(slot) : 0, count = counts[slot] - untimed;
+    if (!reduction.enough(count) || count < least) continue;
+    const auto [from, through] = points_needed(reduction, count);
+    view->copy(slot, untimed + from, untimed + through, times, values);
     out[slot] = reduce_series(node.op, {times, values}, reduction.at(slot), scratch_->series);
   }
   return Found::something;

@@ -89,8 +89,7 @@ void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::sp
 
 template <class T>
 RawView<T>::RawView(WindowSpec spec, const Demand& demand, bool declared, const SignalDefinition& signal)
-    : spec_(std::move(spec)),
-      sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / signal.row) + 1, 64)) {
+    : spec_(std::move(spec)), sorted_(static_cast<std::size_t>(spec_.over / signal.row) + 1) {
   if (!declared) return;
   order_ = demand.order;
   for (const Reduction& reduction : demand.reductions)

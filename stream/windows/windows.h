@@ -85,7 +85,7 @@ class BaselineView {
       : spec_(std::move(spec)),
         order_(demand.order),
         last_(demand.last),
-        sorted_(std::min<std::size_t>(static_cast<std::size_t>(spec_.over / pane) + 1, 64)) {
+        sorted_(static_cast<std::size_t>(spec_.over / pane)) {
     for (const Reduction& reduction : demand.reductions)
       if (orders(reduction.op)) kept_.keep(reduction);
   }

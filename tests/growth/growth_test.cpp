@@ -1,6 +1,7 @@
 // What grows with what. Costs are counted at two sizes, never timed.
 #include <doctest/doctest.h>
 
+#include "bench/load.h"
 #include "dsl/load/text_definitions.h"
 #include "stream/values/record.h"
 #include "tests/growth/heap.h"
@@ -20,14 +21,17 @@ const stream::LoadedPack& shipped() {
   return pack;
 }
 
-stream::Time at(double s) { return stream::at_nanoseconds(1'790'000'000'000'000'000) + stream::from_seconds(s); }
+stream::Time at(double s) { return bench::begin + stream::from_seconds(s); }
 
 // A shard that judges by the shipped rules, and its log.
 struct Log {
+  explicit Log(stream::ShardOptions options = {.restarts = false}) : shard(shipped(), nullptr, collector, options) {}
   void consume(EntryBuilder& builder, double s, std::string_view source = {}) {
     stream::Entry entry = builder.entry();
     if (!source.empty()) entry.origin_source = source, entry.origin_offset = next, entry.arrival = at(s);
-    const auto bytes = schemas::encode(entry);
+    consume(schemas::encode(entry), s);
+  }
+  void consume(const std::vector<std::byte>& bytes, double s) {
     shard.consume(
         **decoder.decode(bytes, static_cast<stream::Position>(next), static_cast<stream::Position>(next + 1), at(s)));
     ++next;
@@ -50,7 +54,7 @@ struct Log {
     consume(b, s);
   }
   Collector collector;
-  stream::Shard shard{shipped(), nullptr, collector, {.restarts = false}};
+  stream::Shard shard;
   schemas::Decoder decoder;
   std::uint64_t next = 1;
 };
@@ -156,6 +160,33 @@ TEST_CASE("the estimate of the state that jobs take is right within half and twi
     CHECK(held > taken / 2);
     CHECK(held < taken * 2);
   }
+}
+TEST_CASE("a job's state grows with its age by the means of ten rows that its windows look back on") {
+  constexpr unsigned ranks = 24;
+  const bench::Load load{ranks, bench::gpu_signals, bench::rank_signals};
+  struct Bytes {
+    double saved, held;  // a rank
+  };
+  Log log{{}};
+  unsigned second = 1;
+  const Heap before = heap();
+  const auto bytes_after = [&](unsigned seconds) -> Bytes {
+    for (; second < seconds; ++second) {
+      for (const auto& message : load.second_of(second)) log.consume(message, second);
+      log.beat(second + 0.5);
+    }
+    const auto sections = log.shard.take_sections(true);
+    return {static_cast<double>(sections.at("job").size()) / ranks,
+            static_cast<double>(heap().bytes - before.bytes) / ranks};
+  };
+  for (const auto& message : load.start()) log.consume(message, 0);
+  const Bytes young = bytes_after(200), grown = bytes_after(45 * 60), old = bytes_after(2 * 60 * 60);
+  // The shipped rules look back 17 min on two signals of one row a second, and 36 min on two. Of a pane: a sum and a
+  // count for each rank, and 48 bytes for all.
+  constexpr double panes = 2 * (17 + 36) * 6;
+  CHECK(old.saved - young.saved < panes * (8 + 1 + 48.0 / ranks));
+  CHECK(old.saved - grown.saved < 100);
+  CHECK(old.held - grown.held < 1'000);
 }
 TEST_CASE("a job of one record takes at most 350 KiB, however many there are") {
   const auto bytes = [](int jobs) {

@@ -279,3 +279,55 @@ TEST_CASE("signals that no window asks for are not taken") {
   CHECK_FALSE(bench.history->wants(other));
   CHECK(bench.sample("other", 1, 1, 1, 1) == History::Write::unwanted);
 }
+
+namespace {
+
+// A signal of points and rows, whose windows are reduced by some words besides the median.
+struct Asking : Bench {
+  explicit Asking(std::initializer_list<Op> further) {
+    add(signal("dots", SignalKind::gauge, true));
+    for (const WindowSpec& spec : {points("dots", 12), window("dots", 6min)}) {
+      medians.push_back(reduce(spec, Op::w_median));
+      for (const Op op : further) others.push_back(reduce(spec, op));
+    }
+    begin();
+  }
+  void write(int from, int to) {
+    for (int t = from; t < to; ++t) sample("dots", 1, t, t, t);
+    settle(to + 5);
+  }
+  std::size_t bytes() {
+    Writer out;
+    history->save(out);
+    return out.bytes().size();
+  }
+  std::vector<NodeId> medians, others;
+};
+
+}  // namespace
+
+TEST_CASE("panes and points keep what some reduction asks for, and no more") {
+  const auto bytes = [](std::initializer_list<Op> further) {
+    Asking asking{further};
+    asking.write(1, 400);
+    return asking.bytes();
+  };
+  const std::size_t least = bytes({}), members = 2;  // the reserved one, and rank 1
+  CHECK(bytes({Op::w_mean, Op::w_last}) < least + 100);
+  const std::size_t times = 12 * members * sizeof(Time), extremes = 36 * members * 2 * sizeof(float);
+  CHECK(bytes({Op::w_kendall}) >= least + times);
+  CHECK(bytes({Op::w_max}) >= least + extremes);
+}
+
+TEST_CASE("what a reload asks of panes and points for the first time is known of those that come after it") {
+  Asking before{Op::w_nonfinite}, after{Op::w_min, Op::w_slope};
+  before.write(1, 605);
+  after.history->adopt(*before.history);
+  for (const NodeId median : after.medians) CHECK(is_number(after.look(median, 605)[1]));
+  const NodeId slope_of_points = after.others[1], least_of_rows = after.others[2];
+  CHECK(is_absent(after.look(slope_of_points, 605)[1]));
+  CHECK(is_absent(after.look(least_of_rows, 605)[1]));
+  after.write(607, 660);  // the first of them in a pane that has begun
+  CHECK(after.look(slope_of_points, 660)[1] == doctest::Approx(1));
+  CHECK(after.look(least_of_rows, 660)[1] == 611);
+}
