@@ -1,6 +1,5 @@
 #include "schemas/layout.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <set>
 #include <utility>
 
 #include "dsl/cases/case_runner.h"

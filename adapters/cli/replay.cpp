@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <memory>
-#include <optional>
 
 #include "adapters/cli/commands.h"
 #include "adapters/cli/engine.h"

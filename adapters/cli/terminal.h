@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdio>
-#include <optional>
 #include <string>
 
 #include "stream/rules/alert.h"

@@ -1,7 +1,6 @@
 #include "adapters/config/options.h"
 
 #include <algorithm>
-#include <array>
 
 namespace tocsin::adapters::config {
 namespace {

@@ -1,6 +1,5 @@
 #include "adapters/kafka/appender.h"
 
-#include <atomic>
 #include <mutex>
 
 #include "adapters/kafka/client.h"

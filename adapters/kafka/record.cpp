@@ -1,7 +1,6 @@
 #include "adapters/kafka/record.h"
 
 #include <chrono>
-#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -2,7 +2,6 @@
 
 #include <future>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>

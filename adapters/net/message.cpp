@@ -7,7 +7,6 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/status.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <cassert>
 #include <cstdint>
 #include <iterator>
 #include <optional>

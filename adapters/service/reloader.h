@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "adapters/kafka/appender.h"
 #include "adapters/kafka/pack_history.h"

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include "adapters/kafka/appender.h"

@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 #include <utility>
 #include <vector>

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <unordered_set>
 
 #include "adapters/wrap/descriptor.h"

@@ -2,7 +2,6 @@
 
 #include <termios.h>
 
-#include <optional>
 
 #include "adapters/wrap/descriptor.h"
 

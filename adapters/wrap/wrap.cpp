@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include <new>
 
 #include "adapters/wrap/pass_through.h"
 #include "adapters/wrap/recorder.h"

@@ -1,4 +1,4 @@
-#include "dsl/load/assembly.h"
+#include "dsl/load/collection.h"
 
 #include <algorithm>
 #include <functional>

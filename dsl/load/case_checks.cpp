@@ -1,4 +1,4 @@
-#include "dsl/load/case_checks.h"
+#include "dsl/load/collection.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "dsl/load/case_reader.h"
+#include "dsl/load/declarations.h"
 
 #include <cmath>
 #include <limits>

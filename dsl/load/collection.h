@@ -63,4 +63,12 @@ struct Collection {
   void no_rule(const std::string& file, int line, const std::string& name, const std::string& where = "") const;
 };
 
+// Turns the declarations of files into a pack whose rules have their heads: applies tunes, builds the tables of signals
+// and coordinates, expands findings, computes settle and depths, and detects cycles. Tracing adds the rest.
+void assemble(Collection& collection, stream::Pack& pack);
+
+// Checks that what cases name exists (signals, rules, causes, members), and that each value is one that its signal can
+// have: what is given in vain would make a case pass that tests nothing. After all files are read.
+void check_cases(const Collection& collection);
+
 }  // namespace tocsin::dsl

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <lua.hpp>
 
-#include "dsl/load/case_reader.h"
-#include "dsl/load/settings.h"
 #include "dsl/load/tables.h"
 #include "dsl/load/text_definitions.h"
 #include "dsl/lua/durations.h"

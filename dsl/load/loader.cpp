@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "dsl/load/assembly.h"
-#include "dsl/load/case_checks.h"
+#include "dsl/load/collection.h"
 #include "dsl/load/rule_files.h"
 #include "dsl/load/script_host.h"
 #include "dsl/load/templates.h"

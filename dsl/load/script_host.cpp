@@ -4,7 +4,7 @@
 #include <lua.hpp>
 #include <map>
 
-#include "dsl/load/assembly.h"
+#include "dsl/load/collection.h"
 #include "dsl/load/rule_files.h"
 #include "dsl/load/tracing.h"
 #include "dsl/lua/host.h"

@@ -1,4 +1,4 @@
-#include "dsl/load/settings.h"
+#include "dsl/load/declarations.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,6 @@
 // something that Lua decides once, at load.
 #include <algorithm>
 #include <deque>
-#include <set>
 
 #include "dsl/lua/bytecode.h"
 #include "dsl/lua/durations.h"

@@ -1,7 +1,5 @@
 #include "stream/graph/evaluator.h"
 
-#include <algorithm>
-#include <cassert>
 #include <utility>
 
 #include "stream/graph/evaluator_state.h"

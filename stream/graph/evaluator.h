@@ -1,9 +1,7 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "stream/graph/graph.h"
 #include "stream/topology/topology.h"

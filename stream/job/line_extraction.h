@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "stream/extractor.h"
 #include "stream/job/pack_runtime.h"

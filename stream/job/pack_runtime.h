@@ -3,10 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "stream/job/pack_timeline.h"
 #include "stream/ports.h"

@@ -1,10 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>

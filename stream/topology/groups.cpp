@@ -1,7 +1,6 @@
 // What a topology derives from its members: which level contains which, which members are peers, and where all ranks
 // have left.
 #include <algorithm>
-#include <array>
 #include <cassert>
 
 #include "stream/topology/topology.h"

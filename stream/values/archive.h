@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>

@@ -2,12 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "stream/values/signal.h"
 #include "stream/values/time.h"

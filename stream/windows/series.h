@@ -2,7 +2,6 @@
 
 #include <array>
 #include <span>
-#include <vector>
 
 #include "stream/graph/operations.h"
 #include "stream/values/value.h"
