@@ -18,7 +18,7 @@
 #include "adapters/cli/terminal.h"
 #include "adapters/cli/usage.h"
 #include "adapters/formats/alert_form.h"
-#include "adapters/journal/segments.h"
+#include "adapters/journal/directory.h"
 
 namespace tocsin::adapters::cli {
 namespace {

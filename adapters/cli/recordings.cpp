@@ -20,9 +20,8 @@
 #include "adapters/formats/printable.h"
 #include "adapters/journal/directory.h"
 #include "adapters/journal/follow.h"
-#include "adapters/journal/segments.h"
 #include "adapters/wrap/run_directory.h"
-#include "stream/values/quantity.h"
+#include "stream/values/units.h"
 
 namespace tocsin::adapters::cli {
 namespace {

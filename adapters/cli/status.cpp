@@ -20,7 +20,7 @@
 #include "adapters/formats/printable.h"
 #include "adapters/service/job_list.h"
 #include "adapters/service/job_watch.h"
-#include "stream/values/quantity.h"
+#include "stream/values/units.h"
 
 namespace tocsin::adapters::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "adapters/kafka/patience.h"
+#include "adapters/kafka/client.h"
 #include "adapters/service/service.h"
 
 namespace tocsin::adapters::cli {

@@ -12,7 +12,7 @@
 
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/printable.h"
-#include "stream/values/quantity.h"
+#include "stream/values/units.h"
 
 namespace tocsin::adapters::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "adapters/config/reader.h"
-#include "adapters/net/certificates.h"
+#include "adapters/net/credentials.h"
 
 namespace tocsin::adapters::config {
 

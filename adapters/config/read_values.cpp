@@ -11,7 +11,6 @@
 #include "adapters/config/reader.h"
 #include "adapters/ingest/mapping.h"
 #include "adapters/kafka/address.h"
-#include "adapters/net/certificates.h"
 #include "adapters/net/credentials.h"
 
 namespace tocsin::adapters::config {

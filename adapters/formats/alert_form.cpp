@@ -7,7 +7,7 @@
 
 #include "adapters/formats/parse_time.h"
 #include "adapters/formats/printable.h"
-#include "stream/values/quantity.h"
+#include "stream/values/units.h"
 
 namespace tocsin::adapters::formats {
 namespace {

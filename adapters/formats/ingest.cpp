@@ -7,8 +7,8 @@
 
 #include "adapters/formats/coverage_spans.h"
 #include "adapters/formats/merge.h"
+#include "adapters/journal/directory.h"
 #include "adapters/journal/journal.h"
-#include "adapters/journal/segments.h"
 
 namespace tocsin::adapters::formats {
 namespace {

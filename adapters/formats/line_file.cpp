@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "adapters/formats/json_lines.h"
-#include "adapters/journal/segments.h"
+#include "adapters/journal/directory.h"
 
 namespace tocsin::adapters::formats {
 

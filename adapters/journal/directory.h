@@ -78,4 +78,14 @@ stream::Result<void> write_all(const File& file, const std::filesystem::path& pa
 stream::Result<void> write_whole(const std::filesystem::path& path, std::string_view content);
 stream::Result<std::string> read_whole(const std::filesystem::path& path);
 
+struct Segment {
+  std::uint64_t position = 0;
+  std::filesystem::path path;
+};
+
+[[nodiscard]] std::string segment_name(std::uint64_t position);
+// Ascending by position. A directory that is not there has none.
+stream::Result<std::vector<Segment>> segments(const std::filesystem::path& directory);
+stream::Result<std::vector<Segment>> segments(const OpenDirectory& directory);
+
 }  // namespace tocsin::adapters::journal

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <chrono>
 
+#include "adapters/journal/directory.h"
 #include "adapters/journal/frame.h"
 #include "adapters/journal/journal.h"
-#include "adapters/journal/segments.h"
 
 namespace tocsin::adapters::journal {
 

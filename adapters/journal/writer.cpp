@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "adapters/journal/directory.h"
 #include "adapters/journal/frame.h"
 #include "adapters/journal/journal.h"
-#include "adapters/journal/segments.h"
 
 namespace tocsin::adapters::journal {
 

@@ -3,7 +3,6 @@
 #include <mutex>
 
 #include "adapters/kafka/client.h"
-#include "adapters/kafka/patience.h"
 
 namespace tocsin::adapters::kafka {
 

@@ -1,13 +1,13 @@
 #include "adapters/kafka/client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "adapters/kafka/log.h"
-#include "adapters/kafka/patience.h"
 
 namespace tocsin::adapters::kafka {
 
@@ -198,6 +198,24 @@ FoundOffset find_offset(rd_kafka_t& client, const std::string& topic, int partit
   one.offset = which;
   const auto code = rd_kafka_offsets_for_times(&client, asked.get(), static_cast<int>(at_most(wait).count()));
   return {code != RD_KAFKA_RESP_ERR_NO_ERROR ? code : one.err, one.offset};
+}
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+std::atomic<Clock::time_point> last_moment{Clock::time_point::max()};  // of the process, as what ends is the process
+}  // namespace
+
+void wait_until_at_most(Clock::time_point end) noexcept { last_moment = end; }
+
+bool waiting_is_over() noexcept { return Clock::now() >= last_moment.load(); }
+
+milliseconds at_most(milliseconds wish) noexcept {
+  const auto end = last_moment.load();
+  if (end == Clock::time_point::max()) return wish;
+  return std::clamp(std::chrono::floor<milliseconds>(end - Clock::now()), milliseconds{1},
+                    std::max(wish, milliseconds{1}));
 }
 
 }  // namespace tocsin::adapters::kafka

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <utility>
 
+#include "adapters/journal/directory.h"
 #include "adapters/journal/follow.h"
-#include "adapters/journal/segments.h"
 #include "adapters/kafka/appender.h"
 #include "adapters/kafka/placement_records.h"
 #include "adapters/kafka/topic_settings.h"

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "adapters/kafka/client.h"
 #include "adapters/kafka/member.h"
-#include "adapters/kafka/patience.h"
 #include "adapters/kafka/topic_settings.h"
 
 namespace tocsin::adapters::kafka {

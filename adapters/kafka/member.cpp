@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "adapters/kafka/patience.h"
+#include "adapters/kafka/client.h"
 
 namespace tocsin::adapters::kafka {
 

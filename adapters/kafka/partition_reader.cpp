@@ -4,7 +4,6 @@
 #include <array>
 
 #include "adapters/kafka/client.h"
-#include "adapters/kafka/patience.h"
 
 namespace tocsin::adapters::kafka {
 

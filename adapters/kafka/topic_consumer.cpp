@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "adapters/kafka/client.h"
 #include "adapters/kafka/member.h"
-#include "adapters/kafka/patience.h"
 
 namespace tocsin::adapters::kafka {
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "adapters/kafka/client.h"
-#include "adapters/kafka/patience.h"
 #include "adapters/kafka/topic_settings.h"
 
 namespace tocsin::adapters::kafka {

@@ -30,4 +30,10 @@ struct ClientTls {
 // Takes as long for a wrong text as for the right one of that length.
 [[nodiscard]] bool same_secret(std::string_view given, std::string_view expected);
 
+// Whether files for TLS can be used: PEM, a key without a passphrase, the key of the certificate. Empty paths are left
+// out. The error names the file and what it must be.
+[[nodiscard]] stream::Result<void> check_certificates(const std::filesystem::path& certificate,
+                                                      const std::filesystem::path& key,
+                                                      const std::filesystem::path& authorities);
+
 }  // namespace tocsin::adapters::net

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "adapters/journal/directory.h"
 #include "adapters/journal/follow.h"
-#include "adapters/journal/segments.h"
 #include "adapters/wrap/run_directory.h"
 
 namespace tocsin::adapters::wrap {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "stream/rules/alert.h"
-#include "stream/rules/undecided.h"
+#include "stream/rules/verdict.h"
 #include "stream/values/time.h"
 #include "stream/values/value.h"
 

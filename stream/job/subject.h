@@ -12,7 +12,6 @@
 #include "stream/job/attempt.h"
 #include "stream/job/duplicates.h"
 #include "stream/job/log_state.h"
-#include "stream/job/refused_entries.h"
 #include "stream/values/digest.h"
 #include "stream/windows/origins.h"
 

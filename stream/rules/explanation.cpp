@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "stream/values/quantity.h"
+#include "stream/values/units.h"
 
 namespace tocsin::stream {
 namespace {

@@ -17,7 +17,7 @@
 #include "stream/rules/scheduler.h"
 #include "stream/rules/script_runtime.h"
 #include "stream/rules/steady.h"
-#include "stream/rules/undecided.h"
+#include "stream/rules/verdict.h"
 #include "stream/topology/topology.h"
 #include "stream/values/digest.h"
 #include "stream/values/symbols.h"

@@ -1,5 +1,6 @@
 // What a snapshot holds of a signal, and what another pack's history adopts.
 #include <algorithm>
+#include <type_traits>
 
 #include "stream/windows/signal_history.h"
 
@@ -80,20 +81,18 @@ void adopt_rows(RowSide<T>& side, RowSide<T>& old, Time clock) {
 }  // namespace
 
 void SignalHistory::take_rows(SignalHistory& other) {
-  if (auto* side = std::get_if<RowSide<float>>(&rows_)) side->rows.take(std::get<RowSide<float>>(other.rows_).rows);
-  if (auto* side = std::get_if<RowSide<double>>(&rows_)) side->rows.take(std::get<RowSide<double>>(other.rows_).rows);
+  if_rows([&](auto& side) {
+    if (auto* taken = std::get_if<std::remove_reference_t<decltype(side)>>(&other.rows_)) side.rows.take(taken->rows);
+  });
 }
 
 void SignalHistory::adopt(SignalHistory& old, Time clock) {
   arrivals = std::move(old.arrivals);
   step_values = std::move(old.step_values);
   step_changes = std::move(old.step_changes);
-  auto* narrow = std::get_if<RowSide<float>>(&rows_);
-  auto* wide = std::get_if<RowSide<double>>(&rows_);
-  auto* old_narrow = std::get_if<RowSide<float>>(&old.rows_);
-  auto* old_wide = std::get_if<RowSide<double>>(&old.rows_);
-  if (narrow && old_narrow) adopt_rows(*narrow, *old_narrow, clock);
-  if (wide && old_wide) adopt_rows(*wide, *old_wide, clock);
+  if_rows([&](auto& side) {
+    if (auto* same = std::get_if<std::remove_reference_t<decltype(side)>>(&old.rows_)) adopt_rows(side, *same, clock);
+  });
   if (points_ && old.points_) {
     points_->adopt(*old.points_);
     for (auto& view : points_->windows) {
@@ -110,8 +109,7 @@ void SignalHistory::adopt(SignalHistory& old, Time clock) {
 
 void SignalHistory::save(Writer& out) const {
   out(arrivals_tag, arrivals), out(step_values_tag, step_values), out(step_changes_tag, step_changes);
-  if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) save_rows(out, *narrow);
-  if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) save_rows(out, *wide);
+  if_rows([&](const auto& side) { save_rows(out, side); });
   if (points_)
     out(points_tag, *points_), out(point_windows_tag, points_->windows), out(point_attempts_tag, points_->attempts);
   out(events_tag, events_);
@@ -120,8 +118,7 @@ void SignalHistory::save(Writer& out) const {
 void SignalHistory::load(Reader& in) {
   in(arrivals_tag, arrivals), in(step_values_tag, step_values), in(step_changes_tag, step_changes);
   step_changes.resize(step_values.size(), long_ago);
-  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) load_rows(in, *narrow);
-  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) load_rows(in, *wide);
+  if_rows([&](auto& side) { load_rows(in, side); });
   if (points_) {
     in(points_tag, *points_);
     load_views(in, point_windows_tag, points_->windows);

@@ -145,8 +145,7 @@ bool SignalHistory::write_event(Slot slot, Time time, std::span<const std::pair<
 
 Time SignalHistory::next_due() const noexcept {
   Time due = never;
-  if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) due = std::min(due, narrow->rows.next_due());
-  if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) due = std::min(due, wide->rows.next_due());
+  if_rows([&](const auto& side) { due = side.rows.next_due(); });
   if (points_) due = std::min(due, points_->next_due());
   if (events_) due = std::min(due, events_->next_due());
   return due;
@@ -184,8 +183,7 @@ bool SignalHistory::close_rows(Time clock) {
 }
 
 void SignalHistory::end(Time end) noexcept {
-  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) narrow->rows.hold(end);
-  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) wide->rows.hold(end);
+  if_rows([end](auto& side) { side.rows.hold(end); });
 }
 
 void SignalHistory::advance(Time clock, std::optional<Time> attempt_start, Time end) {
@@ -200,8 +198,7 @@ void SignalHistory::advance(Time clock, std::optional<Time> attempt_start, Time 
     for (auto& view : side.baselines) view.advance(side.rows, *side.panes, seen(view.spec()));
     for (auto& view : side.attempts) side.advance(view.spec, seen(view.spec));
   };
-  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) rows(*narrow);
-  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) rows(*wide);
+  if_rows(rows);
   if (points_) {
     for (auto& view : points_->windows) points_->advance(view, seen(view.spec()).to);
     for (auto& view : points_->attempts) points_->advance(view, seen(view.spec).to);
@@ -214,9 +211,9 @@ void SignalHistory::advance(Time clock, std::optional<Time> attempt_start, Time 
 }
 
 std::uint64_t SignalHistory::digest() const noexcept {
-  if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) return narrow->rows.marks().digest;
-  if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) return wide->rows.marks().digest;
-  return 0;
+  std::uint64_t digest = 0;
+  if_rows([&](const auto& side) { digest = side.rows.marks().digest; });
+  return digest;
 }
 
 std::size_t SignalHistory::retained_bytes() const noexcept {
@@ -228,8 +225,7 @@ std::size_t SignalHistory::retained_bytes() const noexcept {
     for (const auto& view : side.baselines) bytes += view.retained_bytes();
     for (const auto& view : side.attempts) bytes += view.accumulators.retained_bytes();
   };
-  if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) rows(*narrow);
-  if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) rows(*wide);
+  if_rows(rows);
   if (points_) bytes += points_->retained_bytes();
   if (events_) bytes += events_->retained_bytes();
   return bytes;
@@ -237,8 +233,7 @@ std::size_t SignalHistory::retained_bytes() const noexcept {
 
 std::size_t SignalHistory::retained_samples() const noexcept {
   std::size_t samples = 0;
-  if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) samples += narrow->rows.retained_samples();
-  if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) samples += wide->rows.retained_samples();
+  if_rows([&](const auto& side) { samples += side.rows.retained_samples(); });
   if (points_) samples += points_->retained_samples();
   if (events_) samples += events_->retained_samples();
   return samples;

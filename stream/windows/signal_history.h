@@ -112,6 +112,17 @@ class SignalHistory {
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 
  private:
+  // Calls `see` with the side of the rows, if the signal has rows.
+  template <class See>
+  void if_rows(See&& see) {
+    if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) see(*narrow);
+    if (auto* wide = std::get_if<RowSide<double>>(&rows_)) see(*wide);
+  }
+  template <class See>
+  void if_rows(See&& see) const {
+    if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) see(*narrow);
+    if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) see(*wide);
+  }
   template <class T>
   RowSide<T> make_rows(const std::vector<Asked>& windows, bool rows_only) const;
   bool close_rows(Time clock);

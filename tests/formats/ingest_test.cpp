@@ -7,8 +7,8 @@
 
 #include "adapters/formats/coverage_spans.h"
 #include "adapters/formats/json_lines.h"
+#include "adapters/journal/directory.h"
 #include "adapters/journal/follow.h"
-#include "adapters/journal/segments.h"
 #include "tests/journal/directory.h"
 
 using namespace tocsin;

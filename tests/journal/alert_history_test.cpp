@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "adapters/journal/segments.h"
+#include "adapters/journal/directory.h"
 #include "tests/journal/directory.h"
 
 using namespace tocsin;

@@ -5,8 +5,8 @@
 #include <random>
 #include <string>
 
+#include "adapters/journal/directory.h"
 #include "adapters/journal/journal.h"
-#include "adapters/journal/segments.h"
 #include "tests/journal/directory.h"
 #include "tests/journal/frames.h"
 #include "tests/seed.h"

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "adapters/journal/alert_history.h"
+#include "adapters/journal/directory.h"
 #include "adapters/journal/journal.h"
-#include "adapters/journal/segments.h"
 #include "adapters/journal/state.h"
 #include "tests/journal/directory.h"
 

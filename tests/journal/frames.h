@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "adapters/journal/directory.h"
 #include "adapters/journal/journal.h"
-#include "adapters/journal/segments.h"
 #include "tests/journal/directory.h"
 
 // What tests of a journal's frames write and read.

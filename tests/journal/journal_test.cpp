@@ -7,8 +7,8 @@
 #include <random>
 #include <string>
 
+#include "adapters/journal/directory.h"
 #include "adapters/journal/follow.h"
-#include "adapters/journal/segments.h"
 #include "tests/journal/directory.h"
 #include "tests/journal/frames.h"
 #include "tests/journal/full_disk.h"

@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "adapters/journal/segments.h"
+#include "adapters/journal/directory.h"
 #include "tests/journal/directory.h"
 #include "tests/journal/full_disk.h"
 

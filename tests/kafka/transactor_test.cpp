@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "adapters/kafka/patience.h"
+#include "adapters/kafka/client.h"
 #include "adapters/kafka/topic_settings.h"
 #include "tests/kafka/mock_cluster.h"
 

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "stream/job/duplicates.h"
-#include "stream/job/refused_entries.h"
 #include "tests/stream_engine/packs_by_hash.h"
 #include "tests/stream_engine/small_job.h"
 

@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "stream/values/quantity.h"
 #include "stream/values/symbols.h"
 #include "stream/values/units.h"
 
