@@ -156,10 +156,10 @@ void PointsView::copy(Slot slot, std::size_t from, std::size_t to, std::vector<d
                       std::vector<double>& values) const {
   times.resize(to - from);
   values.resize(to - from);
-  const Time first = timed_ && from < to ? times_[place(slot, from)] : Time{};
+  const Time first = timed_ && from < to ? times_[place(slot, from)] : long_ago;  // then no reduction here uses times
   for (std::size_t n = from; n < to; ++n) {
     const std::size_t i = place(slot, n);
-    times[n - from] = timed_ ? seconds(times_[i] - first) : 0;
+    times[n - from] = first != long_ago ? seconds(times_[i] - first) : 0;
     values[n - from] = values_[i];
   }
 }
