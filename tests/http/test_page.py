@@ -93,7 +93,7 @@ class Page(unittest.TestCase):
         self.open(self.serve())
         self.assertEqual(self.jobs()[:5], ["llama-70b-pretrain", "moe-ablation-3", "protein-fold-ft", "speech-conformer", "vit-large-imagenet"])
         self.assertEqual(browser.texts(".firing .mark"), ["critical"] * 2 + ["warning"] * 3)
-        self.assertIn("rank's process is stopped", browser.texts(".firing .what")[0])
+        self.assertIn("Rank process stopped", browser.texts(".firing .what")[0])
         self.assertEqual(browser.texts(".firing .when")[0], "6 min ago")       # by the server's clock
         self.assertEqual(browser.value("document.querySelector('#as-of').innerText"), "as of 2026-11-22 03:20:41 UTC")
         self.assertEqual(browser.value("document.title"), "2 critical, 3 warning · tocsin")
@@ -169,7 +169,7 @@ class Page(unittest.TestCase):
         self.open(self.serve(), "#rules")
         self.assertEqual(len(self.jobs()), len(self.data["rules"]))
         browser.value("document.querySelector('input').focus()")
-        browser.type("slower than its peers")
+        browser.type("slows the whole job")
         self.assertEqual(self.jobs(), ["straggler"])
         self.assertRegex(browser.texts("tbody code")[0], r"^ranks\.lua:\d+$")
 

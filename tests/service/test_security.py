@@ -108,7 +108,7 @@ log: {{level: debug}}
             (folder / name).write_text(secret + "\n")
 
     def test_it_listens_on_loopback_alone_and_once(self):
-        self.assertIn('listen: "127.0.0.1:9464"', tocsin("config", "show", "--defaults").stdout)
+        self.assertIn('listen: 127.0.0.1:9464', tocsin("config", "show", "--defaults").stdout)
         _, service = self.service("listens", "listen: 127.0.0.1:0")
         self.assertEqual([address for address, _ in listening(service.process.pid)], ["0100007F"])
         self.assertEqual(service.stop(), 0)
