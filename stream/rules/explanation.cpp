@@ -16,10 +16,33 @@ namespace {
 
 constexpr std::size_t most_named = 8;  // members named in a text; the rest is a number
 
-std::string join(const std::vector<std::string>& words) {
+// At most so many of the words; the rest is a number.
+std::string join(const std::vector<std::string>& words, std::size_t most = std::string::npos,
+                 const char* comma = ", ") {
   std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
+  for (std::size_t i = 0; i < std::min(words.size(), most); ++i) text += (i != 0 ? comma : "") + words[i];
+  return words.size() <= most ? text : text + " and " + std::to_string(words.size() - most) + " more";
+}
+
+// Of the member, "rank", "node", "gpu" or "rack"; none: it has no such name.
+std::optional<std::string> part_of(const NamedMember& member, const std::string& part) {
+  if (part == "rank") return member.rank ? std::optional{std::to_string(*member.rank)} : std::nullopt;
+  const std::string& name = part == "node" ? member.node : part == "gpu" ? member.gpu : member.rack;
+  return name.empty() ? std::nullopt : std::optional{name};
+}
+
+// The literals with what `fill` puts into the places between them; none, if it has nothing for one.
+template <class Fill>
+std::optional<std::string> filled(const TextTemplate& text, Fill&& fill) {
+  std::string out;
+  for (std::size_t i = 0; i < text.literals.size(); ++i) {
+    out += text.literals[i];
+    if (i >= text.places.size()) continue;
+    const auto part = fill(text.places[i]);
+    if (!part) return std::nullopt;
+    out += *part;
+  }
+  return out;
 }
 
 bool decides_without_value(Op op) { return op == Op::surely || op == Op::maybe || op == Op::fill; }
@@ -143,27 +166,14 @@ std::vector<std::string> Explanation::missing() const {
 }
 
 std::string Explanation::fill(const TextTemplate& text, Slot slot) const {
-  std::string out;
-  for (std::size_t i = 0; i < text.literals.size(); ++i) {
-    out += text.literals[i];
-    if (i >= text.places.size()) continue;
-    const TextTemplate::Place& at = text.places[i];
+  return *filled(text, [&](const TextTemplate::Place& at) {
     const bool nobody = at.kind == TextTemplate::Place::Kind::who;
-    out += place(at, slot, std::nullopt).value_or(nobody ? "no member that the data could name" : "unknown");
-  }
-  return out;
+    return Filled{place(at, slot, std::nullopt).value_or(nobody ? "no member that the data could name" : "unknown")};
+  });
 }
 
 Explanation::Filled Explanation::fill_known(const TextTemplate& text, Slot slot, std::optional<Slot> culprit) const {
-  std::string out;
-  for (std::size_t i = 0; i < text.literals.size(); ++i) {
-    out += text.literals[i];
-    if (i >= text.places.size()) continue;
-    const Filled filled = place(text.places[i], slot, culprit);
-    if (!filled) return std::nullopt;
-    out += *filled;
-  }
-  return out;
+  return filled(text, [&](const TextTemplate::Place& at) { return place(at, slot, culprit); });
 }
 
 // A text that names culprits is filled once for each of them.
@@ -184,8 +194,7 @@ Explanation::Filled Explanation::instruction(const Action& action, Slot slot) co
       if (one && std::find(filled.begin(), filled.end(), *one) == filled.end()) filled.push_back(*one);
     }
     if (!complete) continue;
-    std::string all;
-    for (const std::string& one : filled) all += (all.empty() ? "" : "; ") + one;
+    std::string all = join(filled, most_named, "; ");
     if (named.slots.size() > most_named)
       all += "; and so for " + std::to_string(named.slots.size() - most_named) + " more";
     return all;
@@ -222,11 +231,8 @@ void Explanation::doubted(NodeId root, Slot slot, std::set<std::string>& signals
 
 std::string Explanation::not_known(Slot slot, const AlertTransition& transition) const {
   constexpr std::size_t most_signals = 3;
-  const auto needed = [&](const std::set<std::string>& signals) {
-    std::vector<std::string> names(signals.begin(), signals.end());
-    const std::size_t more = names.size() > most_signals + 1 ? names.size() - most_signals : 0;
-    names.resize(names.size() - more);
-    return join(names) + (more == 0 ? "" : " and " + std::to_string(more) + " more");
+  const auto needed = [&](const std::set<std::string>& signals) {  // "and 1 more" is as long as the name
+    return join({signals.begin(), signals.end()}, signals.size() == most_signals + 1 ? signals.size() : most_signals);
   };
   std::set<std::string> who, why;
   if (!transition.implies.empty()) return "";
@@ -257,7 +263,6 @@ bool Explanation::names_culprits(const TextTemplate::Place& place) const {
 
 Explanation::Filled Explanation::place(const TextTemplate::Place& place, Slot slot, std::optional<Slot> culprit) const {
   using Kind = TextTemplate::Place::Kind;
-  const auto known = [](const std::string& name) { return name.empty() ? Filled{} : Filled{name}; };
   if (names_culprits(place)) return of_culprits(place, culprit, slot);
   switch (place.kind) {
     case Kind::parameter: {
@@ -267,20 +272,14 @@ Explanation::Filled Explanation::place(const TextTemplate::Place& place, Slot sl
         return format_number(*number, place.conversion, place.precision);
       return std::get<std::string>(found->second);
     }
-    case Kind::member: {
-      const NamedMember member = named_member(*topology_, rule_->per, slot);
-      if (place.name == "rank") return member.rank ? Filled{std::to_string(*member.rank)} : Filled{};
-      return known(place.name == "node" ? member.node : place.name == "gpu" ? member.gpu : member.rack);
-    }
+    case Kind::member: return part_of(named_member(*topology_, rule_->per, slot), place.name);
     case Kind::who: {
       const Culprits named_ones = culprits(slot);
       if (named_ones.slots.empty()) return std::nullopt;
-      std::string names;
-      for (std::size_t i = 0; i < std::min(named_ones.slots.size(), most_named); ++i)
-        names += (i ? ", " : "") + describe(named_member(*topology_, named_ones.level, named_ones.slots[i]));
-      if (named_ones.slots.size() > most_named)
-        names += " and " + std::to_string(named_ones.slots.size() - most_named) + " more";
-      return names;
+      std::vector<std::string> names;
+      for (const Slot one : named_ones.slots)
+        names.push_back(describe(named_member(*topology_, named_ones.level, one)));
+      return join(names, most_named);
     }
     case Kind::culprit:
     case Kind::value:
@@ -298,20 +297,14 @@ Explanation::Filled Explanation::of_culprits(const TextTemplate::Place& place, s
       if ((*graph_)[*node].type.level > all.level) return std::nullopt;
       return value(*node, place, all.level, at);
     }
-    const NamedMember member = named_member(*topology_, all.level, at);
-    if (place.name == "rank") return member.rank ? Filled{std::to_string(*member.rank)} : Filled{};
-    const std::string& name = place.name == "node" ? member.node : place.name == "gpu" ? member.gpu : member.rack;
-    return name.empty() ? Filled{} : Filled{name};
+    return part_of(named_member(*topology_, all.level, at), place.name);
   };
   if (culprit) return one(*culprit);
   std::vector<std::string> names;
   for (const Slot at : all.slots)
     if (const Filled name = one(at); name && std::find(names.begin(), names.end(), *name) == names.end())
       names.push_back(*name);
-  if (names.empty()) return std::nullopt;
-  const std::size_t more = names.size() > most_named ? names.size() - most_named : 0;
-  names.resize(names.size() - more);
-  return join(names) + (more == 0 ? "" : " and " + std::to_string(more) + " more");
+  return names.empty() ? Filled{} : join(names, most_named);
 }
 
 Explanation::Filled Explanation::value(NodeId id, const TextTemplate::Place& place, Level level, Slot slot) const {
