@@ -5,17 +5,29 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "adapters/ingest/cluster_needs.h"
 #include "adapters/ingest/placement.h"
 #include "adapters/ingest/records.h"
+#include "adapters/ingest/rekey.h"
 #include "schemas/codec.h"
+#include "stream/rules/pack.h"
 
 namespace tocsin::adapters::ingest {
+
+// What the rules of the cluster need of the records of nodes and GPUs: nothing, where a pack has none.
+struct ClusterNeeds {
+  std::set<std::string, std::less<>> signals;  // with their aliases
+  std::set<std::string, std::less<>> events;
+  std::set<std::string, std::less<>> lines;  // the sources whose lines can become such events
+
+  [[nodiscard]] bool any() const noexcept { return !signals.empty() || !events.empty(); }
+};
+[[nodiscard]] ClusterNeeds cluster_needs(const stream::Pack& pack);
 
 // The records of one message as entries, one for each job and attempt in it, that say where they come from. The same
 // message makes the same entries with the same numbers, so that those that are written again after a restart are known

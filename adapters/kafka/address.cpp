@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "adapters/kafka/handles.h"
+#include "adapters/kafka/client.h"
 
 namespace tocsin::adapters::kafka {
 

@@ -2,7 +2,6 @@
 
 #include <termios.h>
 
-
 #include "adapters/wrap/descriptor.h"
 
 namespace tocsin::adapters::wrap {

@@ -2,17 +2,20 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "dsl/load/cases.h"
+#include "dsl/load/loader.h"
 #include "dsl/load/unfinished.h"
 #include "dsl/lua/host.h"
 #include "dsl/lua/problems.h"
 #include "dsl/lua/rule_source.h"
 #include "dsl/text/definitions.h"
 #include "stream/rules/pack.h"
+#include "stream/rules/scripts.h"
 
 namespace tocsin::dsl {
 
@@ -70,5 +73,9 @@ void assemble(Collection& collection, stream::Pack& pack);
 // Checks that what cases name exists (signals, rules, causes, members), and that each value is one that its signal can
 // have: what is given in vain would make a case pass that tests nothing. After all files are read.
 void check_cases(const Collection& collection);
+
+// Makes the hosts of a pack's scripted rules. Each reads the pack's text again, into its own Lua state, and keeps only
+// the functions of those rules.
+[[nodiscard]] std::shared_ptr<const stream::ScriptSource> script_source(const Budgets& budgets);
 
 }  // namespace tocsin::dsl

@@ -5,7 +5,6 @@
 
 #include "dsl/load/collection.h"
 #include "dsl/load/rule_files.h"
-#include "dsl/load/script_host.h"
 #include "dsl/load/templates.h"
 #include "dsl/load/tracing.h"
 #include "dsl/lua/problems.h"

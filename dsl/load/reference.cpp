@@ -1,4 +1,4 @@
-#include "dsl/load/reference.h"
+#include "dsl/load/loader.h"
 
 #include <array>
 #include <utility>

@@ -1,4 +1,3 @@
-#include "dsl/load/script_host.h"
 
 #include <algorithm>
 #include <lua.hpp>

@@ -1,4 +1,4 @@
-#include "dsl/load/tunes.h"
+#include "dsl/load/loader.h"
 
 #include <utility>
 

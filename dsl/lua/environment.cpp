@@ -5,7 +5,6 @@
 
 #include "dsl/lua/host.h"
 #include "dsl/lua/problems.h"
-#include "dsl/lua/standard_functions.h"
 #include "dsl/lua/values.h"
 
 namespace tocsin::dsl {

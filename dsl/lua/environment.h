@@ -1,6 +1,5 @@
 #pragma once
 
-
 struct lua_State;
 
 namespace tocsin::dsl {
@@ -19,5 +18,10 @@ void look_behind(lua_State* state, int index);
 
 // Replaces the table on top by a read-only one with the same fields.
 void make_read_only(lua_State* state);
+
+// Pushes a table with the standard functions that files and rules may call: pairs, ipairs, type, tostring, tonumber,
+// select, and read-only math, string and table. They are deterministic: pairs goes in the order of keys, and nothing
+// shows an address.
+void push_standard_functions(lua_State* state);
 
 }  // namespace tocsin::dsl

@@ -1,4 +1,3 @@
-#include "dsl/lua/standard_functions.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,6 @@
 
 #include "dsl/text/cleaning.h"
 #include "dsl/text/number.h"
-#include "dsl/text/prefix.h"
 #include "stream/values/digest.h"
 
 namespace tocsin::dsl::text {

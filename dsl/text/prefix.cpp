@@ -1,4 +1,4 @@
-#include "dsl/text/prefix.h"
+#include "dsl/text/lines.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // What counts as a change of the rules in a directory, and when it is noticed.
-#include "adapters/service/rule_watch.h"
+#include "adapters/service/reloader.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

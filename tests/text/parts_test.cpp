@@ -8,8 +8,8 @@
 
 #include "dsl/text/cleaning.h"
 #include "dsl/text/extraction.h"
+#include "dsl/text/lines.h"
 #include "dsl/text/number.h"
-#include "dsl/text/prefix.h"
 #include "tests/seed.h"
 
 using namespace tocsin::dsl::text;
