@@ -10,7 +10,7 @@
 #include "adapters/cli/usage.h"
 #include "adapters/formats/json.h"
 #include "dsl/cases/case_runner.h"
-#include "dsl/load/loader.h"
+#include "dsl/load/tunes.h"
 
 namespace tocsin::adapters::cli {
 

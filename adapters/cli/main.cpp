@@ -10,7 +10,7 @@
 #include "adapters/cli/say.h"
 #include "adapters/cli/usage.h"
 #include "adapters/cli/version.h"
-#include "dsl/load/loader.h"
+#include "dsl/load/reference.h"
 #include "stream/graph/kernels.h"
 
 namespace {

@@ -31,19 +31,4 @@ struct Loaded {
 // Compiles, traces and checks. All or nothing.
 [[nodiscard]] Loaded load(const PackFiles& files, const Budgets& budgets = {});
 
-// Every word of the language with its meaning, as Markdown: from the table of operations.
-[[nodiscard]] std::string reference();
-
-// The same for editors: annotations for the Lua language server, so that words complete and parameters are shown.
-[[nodiscard]] std::string editor_stubs();
-
-// A `tune` of a rule or a signal, and each thing that it changes: "params.ratio = 1.5 (it was 1.2)".
-struct Tuned {
-  std::string name, file;
-  int line = 0;
-  std::vector<std::string> changes;
-};
-// In the order in which they are applied. Of files that load; of others what could be read.
-[[nodiscard]] std::vector<Tuned> tuned(const PackFiles& files, const Budgets& budgets = {});
-
 }  // namespace tocsin::dsl

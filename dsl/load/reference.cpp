@@ -1,4 +1,4 @@
-#include "dsl/load/loader.h"
+#include "dsl/load/reference.h"
 
 #include <array>
 #include <utility>

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dsl/load/loader.h"
+#include "dsl/load/tunes.h"
 #include "dsl/lua/durations.h"
 #include "tests/dsl/sample_pack.h"
 

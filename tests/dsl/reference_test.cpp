@@ -2,7 +2,7 @@
 
 #include <lua.hpp>
 
-#include "dsl/load/loader.h"
+#include "dsl/load/reference.h"
 #include "dsl/lua/host.h"
 #include "stream/graph/graph.h"
 #include "stream/graph/operations.h"

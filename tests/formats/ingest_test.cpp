@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 
+#include "adapters/formats/coverage_spans.h"
 #include "adapters/formats/json_lines.h"
 #include "adapters/journal/directory.h"
 #include "adapters/journal/follow.h"
