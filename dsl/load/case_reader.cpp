@@ -5,6 +5,7 @@
 #include <lua.hpp>
 
 #include "dsl/lua/durations.h"
+#include "dsl/lua/environment.h"
 #include "dsl/lua/host.h"
 
 namespace tocsin::dsl {
@@ -170,12 +171,7 @@ std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::
 void register_case_values(lua_State* state) {
   luaL_newmetatable(state, value_type);
   lua_pop(state, 1);
-  lua_pushcfunction(state, steps);
-  lua_setfield(state, -2, "steps");
-  lua_pushcfunction(state, noise);
-  lua_setfield(state, -2, "noise");
-  lua_pushcfunction(state, ramp);
-  lua_setfield(state, -2, "ramp");
+  set_functions(state, {{"steps", steps}, {"noise", noise}, {"ramp", ramp}});
   push_made(state, {CaseValue::Kind::silent, 0, 0, false});
   lua_setfield(state, -2, "silent");
   lua_pushnumber(state, std::numeric_limits<double>::quiet_NaN());

@@ -8,6 +8,7 @@
 #include "dsl/load/tables.h"
 #include "dsl/load/text_definitions.h"
 #include "dsl/lua/durations.h"
+#include "dsl/lua/environment.h"
 #include "dsl/lua/host.h"
 #include "dsl/lua/problems.h"
 #include "stream/rules/alert.h"
@@ -368,10 +369,6 @@ int named(lua_State* state) {
 void register_declarations(lua_State* state) {
   luaL_newmetatable(state, need_type);
   lua_pop(state, 1);
-  const auto add = [state](const char* name, lua_CFunction function) {
-    lua_pushcfunction(state, function);
-    lua_setfield(state, -2, name);
-  };
   const auto add_named = [state](const char* name, lua_CFunction function) {
     lua_pushstring(state, name);
     lua_pushcclosure(state, function, 1);
@@ -382,8 +379,7 @@ void register_declarations(lua_State* state) {
   add_named("case", named<case_table>);
   add_named("pattern", named<definition_table<text::Definition::Kind::pattern>>);
   add_named("parser", named<definition_table<text::Definition::Kind::parser>>);
-  add("signal", signal);
-  add("finding", finding);
+  set_functions(state, {{"signal", signal}, {"finding", finding}});
   register_settings(state);
   register_case_values(state);
 }

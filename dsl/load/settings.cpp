@@ -5,6 +5,7 @@
 #include <lua.hpp>
 
 #include "dsl/load/tables.h"
+#include "dsl/lua/environment.h"
 #include "dsl/lua/host.h"
 #include "dsl/lua/problems.h"
 #include "stream/values/units.h"
@@ -190,13 +191,7 @@ RowSettings read_row_settings(const Table& table) {
 }
 
 void register_settings(lua_State* state) {
-  const auto add = [state](const char* name, lua_CFunction function) {
-    lua_pushcfunction(state, function);
-    lua_setfield(state, -2, name);
-  };
-  add("signals", signals);
-  add("coordinates", coordinates);
-  add("verdict", verdict);
+  set_functions(state, {{"signals", signals}, {"coordinates", coordinates}, {"verdict", verdict}});
 }
 
 }  // namespace tocsin::dsl

@@ -195,4 +195,11 @@ void seal_outer(lua_State* state, int function) {
   lua_pop(state, 1);
 }
 
+void set_functions(lua_State* state, std::initializer_list<luaL_Reg> functions) {
+  for (const auto& [name, function] : functions) {
+    lua_pushcfunction(state, function);
+    lua_setfield(state, -2, name);
+  }
+}
+
 }  // namespace tocsin::dsl

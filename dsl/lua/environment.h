@@ -1,6 +1,7 @@
 #pragma once
 
-struct lua_State;
+#include <initializer_list>
+#include <lua.hpp>
 
 namespace tocsin::dsl {
 
@@ -23,5 +24,8 @@ void make_read_only(lua_State* state);
 // select, and read-only math, string and table. They are deterministic: pairs goes in the order of keys, and nothing
 // shows an address.
 void push_standard_functions(lua_State* state);
+
+// Puts the functions into the table on top of the stack.
+void set_functions(lua_State* state, std::initializer_list<luaL_Reg> functions);
 
 }  // namespace tocsin::dsl

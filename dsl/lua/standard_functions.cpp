@@ -238,62 +238,53 @@ int format(lua_State* state) {
   return 1;
 }
 
-struct Entry {
-  const char* name;
-  lua_CFunction function;
-};
-
-void push_library(lua_State* state, std::initializer_list<Entry> entries) {
-  lua_newtable(state);
-  for (const Entry& entry : entries) {
-    lua_pushcfunction(state, entry.function);
-    lua_setfield(state, -2, entry.name);
-  }
-}
-
 }  // namespace
 
 void push_standard_functions(lua_State* state) {
-  push_library(state, {{"pairs", pairs},
-                       {"ipairs", ipairs},
-                       {"type", type},
-                       {"tostring", tostring},
-                       {"tonumber", tonumber},
-                       {"select", select}});
-  push_library(state, {
-                          {"floor",
-                           [](lua_State* s) {
-                             push_number(s, std::floor(number(s, 1, "floor")));
-                             return 1;
-                           }},
-                          {"ceil",
-                           [](lua_State* s) {
-                             push_number(s, std::ceil(number(s, 1, "ceil")));
-                             return 1;
-                           }},
-                          {"abs",
-                           [](lua_State* s) {
-                             push_number(s, std::fabs(number(s, 1, "abs")));
-                             return 1;
-                           }},
-                          {"sqrt",
-                           [](lua_State* s) {
-                             lua_pushnumber(s, std::sqrt(number(s, 1, "sqrt")));
-                             return 1;
-                           }},
-                          {"max", [](lua_State* s) { return extreme(s, "max", true); }},
-                          {"min", [](lua_State* s) { return extreme(s, "min", false); }},
-                      });
+  lua_newtable(state);
+  set_functions(state, {{"pairs", pairs},
+                        {"ipairs", ipairs},
+                        {"type", type},
+                        {"tostring", tostring},
+                        {"tonumber", tonumber},
+                        {"select", select}});
+  lua_newtable(state);
+  set_functions(state, {
+                           {"floor",
+                            [](lua_State* s) {
+                              push_number(s, std::floor(number(s, 1, "floor")));
+                              return 1;
+                            }},
+                           {"ceil",
+                            [](lua_State* s) {
+                              push_number(s, std::ceil(number(s, 1, "ceil")));
+                              return 1;
+                            }},
+                           {"abs",
+                            [](lua_State* s) {
+                              push_number(s, std::fabs(number(s, 1, "abs")));
+                              return 1;
+                            }},
+                           {"sqrt",
+                            [](lua_State* s) {
+                              lua_pushnumber(s, std::sqrt(number(s, 1, "sqrt")));
+                              return 1;
+                            }},
+                           {"max", [](lua_State* s) { return extreme(s, "max", true); }},
+                           {"min", [](lua_State* s) { return extreme(s, "min", false); }},
+                       });
   lua_pushnumber(state, HUGE_VAL);
   lua_setfield(state, -2, "huge");
   lua_pushnumber(state, std::numbers::pi);
   lua_setfield(state, -2, "pi");
   make_read_only(state);
   lua_setfield(state, -2, "math");
-  push_library(state, {{"format", format}});
+  lua_newtable(state);
+  set_functions(state, {{"format", format}});
   make_read_only(state);
   lua_setfield(state, -2, "string");
-  push_library(state, {{"unpack", unpack}});
+  lua_newtable(state);
+  set_functions(state, {{"unpack", unpack}});
   make_read_only(state);
   lua_setfield(state, -2, "table");
 }

@@ -5,6 +5,7 @@
 #include <lua.hpp>
 
 #include "dsl/lua/durations.h"
+#include "dsl/lua/environment.h"
 #include "dsl/lua/host.h"
 #include "dsl/lua/problems.h"
 #include "stream/topology/topology.h"
@@ -110,17 +111,9 @@ lua_CFunction refusing(Text) {
   return [](lua_State* state) -> int { stop(state, std::string{Text{}()}); };
 }
 
-struct Entry {
-  const char* name;
-  lua_CFunction function;
-};
-
-void set_metatable(lua_State* state, const char* type, std::initializer_list<Entry> entries) {
+void set_metatable(lua_State* state, const char* type, std::initializer_list<luaL_Reg> functions) {
   luaL_newmetatable(state, type);
-  for (const Entry& entry : entries) {
-    lua_pushcfunction(state, entry.function);
-    lua_setfield(state, -2, entry.name);
-  }
+  set_functions(state, functions);
   lua_pop(state, 1);
 }
 
