@@ -227,16 +227,21 @@ bool Telemetry::follow_origins(Time at) {
   return any;
 }
 
-void Telemetry::settle_lines(Time due) {
-  Provenance from = intake_.between(due);
-  Lines lines{*this, from};
-  extraction_.settle(due, lines);
-}
-
-void Telemetry::finish_lines(Time at) {
+template <class Extract>
+void Telemetry::extract(Time at, Extract&& extract) {
   Provenance from = intake_.between(at);
   Lines lines{*this, from};
-  extraction_.finish(lines);
+  extract(lines);
+}
+
+void Telemetry::settle_lines(Time due) {
+  extract(due, [&](Lines& lines) { extraction_.settle(due, lines); });
+}
+void Telemetry::finish_lines(Time at) {
+  extract(at, [&](Lines& lines) { extraction_.finish(lines); });
+}
+void Telemetry::change_lines(Time at) {
+  extract(at, [&](Lines& lines) { extraction_.change(change_, lines); });
 }
 
 void Telemetry::end(Time end) {
@@ -258,12 +263,6 @@ std::unique_ptr<History> Telemetry::use(const PackChange& pack) {
   open_history();
   history_->adopt(*old);
   return old;
-}
-
-void Telemetry::change_lines(Time at) {
-  Provenance from = intake_.between(at);
-  Lines lines{*this, from};
-  extraction_.change(change_, lines);
 }
 
 void Telemetry::settle(Time clock) {

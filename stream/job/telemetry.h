@@ -71,7 +71,6 @@ class Telemetry {
   void forget_before(Position oldest) { topology_.forget_placements_before(oldest); }
   double intern(std::string_view text) { return symbols_.intern(text); }
 
-  [[nodiscard]] const PackRuntime& runtime() const noexcept { return *runtime_; }
   [[nodiscard]] PackRuntime& runtime() noexcept { return *runtime_; }
   [[nodiscard]] const SignalTable& signals() const noexcept { return runtime_->pack()->signals; }
   [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
@@ -86,6 +85,9 @@ class Telemetry {
 
  private:
   struct Lines;
+  // Between two entries: what the extraction makes of lines then.
+  template <class Extract>
+  void extract(Time at, Extract&& extract);
   void take(const SampleBlock& block, Provenance& from) { intake_.block(block, from); }
   void take(const LineRecord& line, Provenance& from);
   void take(const EventRecord& event, Provenance& from);

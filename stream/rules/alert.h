@@ -31,7 +31,7 @@ struct NamedMember {
   }
 };
 [[nodiscard]] std::string describe(const NamedMember& member);  // "rank 3 on n1", "the job"
-// A family's code with its words: "C2, a hang in a collective".
+// A family's code with its words: "C2, collective hang".
 [[nodiscard]] std::string with_words(const std::string& family, const std::string& words);
 
 // What an alert says of its member, as of the tick at which it fires.

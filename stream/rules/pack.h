@@ -122,7 +122,7 @@ struct VerdictPolicy {
       explains;  // a family, and those that are its consequences if they began later
   std::vector<std::string>
       passes;  // families that are past if they cleared, and the attempt completed or another had not
-  std::map<std::string, std::string> families;  // each code in words: C2, "a hang in a collective"
+  std::map<std::string, std::string> families;  // each code in words: C2, "collective hang"
 
   [[nodiscard]] std::string words(const std::string& family) const;  // empty: none
 };
