@@ -312,17 +312,8 @@ bool Shard::consume(const Entry& entry, std::size_t most_ticks) {
   return state_->consume(entry, budget);
 }
 
-std::map<std::string, std::uint64_t> Shard::digests() const {
-  std::map<std::string, std::uint64_t> result;
-  for (const auto& [name, judged] : state_->subjects) result[name] = judged.subject->digest();
-  return result;
-}
-
-std::map<std::string, std::uint64_t> Shard::row_digests() const {
-  std::map<std::string, std::uint64_t> result;
-  for (const auto& [name, judged] : state_->subjects) result[name] = judged.subject->rows_digest();
-  return result;
-}
+std::map<std::string, std::uint64_t> Shard::digests() const { return state_->by_name(&Subject::digest); }
+std::map<std::string, std::uint64_t> Shard::row_digests() const { return state_->by_name(&Subject::rows_digest); }
 
 std::vector<AlertTransition> Shard::firing() const {
   std::vector<AlertTransition> all;

@@ -120,6 +120,11 @@ struct Shard::State final : private PacksInUse {
   Result<void> load_own(Reader& in, std::set<std::string>& changed, Position& first);
   const Mark* place_to_read_from(Position at) const;
 
+  [[nodiscard]] std::map<std::string, std::uint64_t> by_name(std::uint64_t (Subject::*of)() const) const {
+    std::map<std::string, std::uint64_t> all;
+    for (const auto& [name, judged] : subjects) all[name] = (*judged.subject.*of)();
+    return all;
+  }
   [[nodiscard]] bool begun() const noexcept { return begun_; }  // an entry that is not done
 
  private:

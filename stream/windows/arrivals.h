@@ -34,7 +34,6 @@ class Arrivals {
 
   // The same for one member that is already known, if values do not count as changes.
   void note_again(Slot slot, Time arrival) { note_one(slot, arrival); }
-  [[nodiscard]] bool counts_changes() const noexcept { return changes_; }
   [[nodiscard]] std::size_t members() const noexcept { return members_.size(); }
 
   [[nodiscard]] bool any() const noexcept { return !members_.empty(); }

@@ -128,10 +128,7 @@ bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, std
 template <class V>
 std::size_t SignalHistory::write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how) {
   std::size_t late = 0;
-  if (auto* narrow = std::get_if<RowSide<float>>(&rows_))
-    late = narrow->rows.write(slots, time, how.clock, values, how.members);
-  if (auto* wide = std::get_if<RowSide<double>>(&rows_))
-    late = wide->rows.write(slots, time, how.clock, values, how.members);
+  if_rows([&](auto& side) { late = side.rows.write(slots, time, how.clock, values, how.members); });
   if (!points_) return late;
   return std::max(late, points_->add(slots, time, values, how.order, how.clock));
 }
@@ -165,21 +162,17 @@ void feed_panes(RowSide<T>& side, std::size_t fresh) {
 }  // namespace
 
 bool SignalHistory::close_rows(Time clock) {
-  const auto close = [&](auto& side) {
-    bool any = false;
-    // One at a time, because closing a row can remove the oldest. No tick to come is as old as these, so windows of the
-    // attempt that no evaluation has moved on take them now.
-    while (side.rows.next_due() <= clock) {
+  bool any = false;
+  // One at a time, because closing a row can remove the oldest. No tick to come is as old as these, so windows of the
+  // attempt that no evaluation has moved on take them now.
+  if_rows([&](auto& side) {
+    for (; side.rows.next_due() <= clock; any = true) {
       for (AttemptView& view : side.attempts) side.accumulate(view, side.rows.removed_next());
       side.rows.close_next(clock);
-      any = true;
       feed_panes(side, 1);
     }
-    return any;
-  };
-  if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) return close(*narrow);
-  if (auto* wide = std::get_if<RowSide<double>>(&rows_)) return close(*wide);
-  return false;
+  });
+  return any;
 }
 
 void SignalHistory::end(Time end) noexcept {

@@ -62,7 +62,6 @@ class SignalHistory {
   bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
                    const RecordOrder& order, Time clock);
 
-  [[nodiscard]] bool has_rows() const noexcept { return rows_.index() != 0; }
   [[nodiscard]] bool counts_points() const noexcept { return points_.has_value(); }
   [[nodiscard]] Time next_due() const noexcept;
   template <class OnApplied>
