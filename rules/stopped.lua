@@ -12,8 +12,8 @@ rule "rank_stopped" {
   fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
   shows = "stopped until it is continued: {who}",
   causes = {
-    stopped = "a signal stopped it (pid {pid:.0f}): SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z",
-    traced  = "a debugger holds it (pid {pid:.0f})",
+    stopped = "stopped by a signal: SIGSTOP, SIGTSTP, or Ctrl-Z in the terminal",
+    traced  = "a debugger holds it",
   },
   actions = {
     stopped   = { "kill -CONT {pid:.0f} on {node}", "kill -CONT {pid:.0f}", "continue {who} (kill -CONT)" },
@@ -41,8 +41,8 @@ rule "job_stopped" {
   fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
   shows = "stopped until it is continued: {who}",
   causes = {
-    stopped = "a signal stopped it (pid {pid:.0f}): a person, or a scheduler that suspends the job (SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z)",
-    traced  = "a debugger holds it (pid {pid:.0f})",
+    stopped = "stopped by a signal (SIGSTOP, SIGTSTP, or Ctrl-Z in the terminal): a person, or a scheduler that suspends the job",
+    traced  = "a debugger holds it",
   },
   actions = {
     stopped   = { "kill -CONT {pid:.0f} on {node}", "kill -CONT {pid:.0f}", "continue the job's processes (kill -CONT), or ask the scheduler whether it suspended the job" },

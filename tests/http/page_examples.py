@@ -98,7 +98,7 @@ def cluster():
         alert(hung, 1, "rank_stopped", "C2", "critical", "Rank process stopped (SIGSTOP); peers wait for it",
               before(minutes=6, seconds=12), 5, whole, [42],
               ("rank 42 on gpu-16, GPU 2, pid 28114", "stopped until it is continued: rank 42 on gpu-16",
-               "a signal stopped it (pid 28114): SIGSTOP, SIGTSTP, or the terminal's Ctrl-Z", "continue rank 42 on gpu-16 (kill -CONT 28114)", ""),
+               "stopped by a signal: SIGSTOP, SIGTSTP, or Ctrl-Z in the terminal", "continue rank 42 on gpu-16 (kill -CONT 28114)", ""),
               {"stopped": 1, "standing": 367.0, "state": "stopped"}),
         alert(diverged, 2, "loss_diverged", "E1", "critical", "Training diverged", before(minutes=24), 0, whole, [],
               ("the job", "median of the last 16 losses 103.2 at step 9,198; best 2.363, initially 5.638",
