@@ -17,6 +17,13 @@ from server import Server, certificate, refusal, trusting
 from tests.servers.process import wait_for
 
 
+def healthy(server):
+    try:
+        return server.get("/-/healthy")[0] == 200
+    except ConnectionError:
+        return False
+
+
 def own_address():
     """That of this machine in its network; of one without a network, of itself."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
@@ -302,7 +309,7 @@ class Hostile(unittest.TestCase):
                     client.setblocking(False)
                     client.connect_ex(("127.0.0.1", server.port))
                     clients.append(client)
-                self.assertEqual(server.get("/-/healthy")[0], 200)
+                self.assertTrue(any(healthy(server) for _ in range(3)))  # as a probe of Kubernetes: failureThreshold 3
                 status = server.status()
                 self.assertLessEqual(status["connections"], 66)
                 self.assertGreater(status["evicted"], 100)
