@@ -19,7 +19,10 @@ void Feed::offer(std::string_view bytes) {
   if (pending()) flush();
   if (!pending() && !gap_) {
     const ssize_t written = ::write(pipe_.write.get(), bytes.data(), bytes.size());
-    if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
+    if (written > 0) {
+      taken_ += static_cast<std::uint64_t>(written);
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
   }
   if (bytes.empty()) return;
   const std::size_t capacity = queue_bytes - std::min(queue_bytes, queue_.size() - sent_);
@@ -41,6 +44,7 @@ void Feed::flush() {
     const ssize_t written = ::write(pipe_.write.get(), queue_.data() + sent_, queue_.size() - sent_);
     if (written <= 0) break;
     sent_ += static_cast<std::size_t>(written);
+    taken_ += static_cast<std::uint64_t>(written);
   }
   if (!pending()) {
     queue_.clear();

@@ -23,6 +23,8 @@ class Feed {
   void flush();         // the pipe can have capacity again
   void close_writer();  // nothing follows; what is queued must be flushed before
   [[nodiscard]] bool pending() const noexcept { return sent_ < queue_.size(); }
+  [[nodiscard]] bool half_full() const noexcept { return queue_.size() - sent_ >= queue_bytes / 2; }
+  [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }  // bytes that went into the pipe
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
   [[nodiscard]] int reader() const noexcept { return pipe_.read.get(); }
@@ -32,6 +34,7 @@ class Feed {
   Pipe pipe_;
   std::string queue_;
   std::size_t sent_ = 0;  // of the queue
+  std::uint64_t taken_ = 0;
   std::uint64_t dropped_ = 0;
   bool gap_ = false;  // bytes were dropped since the last that was taken
 };

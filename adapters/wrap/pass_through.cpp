@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace tocsin::adapters::wrap {
 
@@ -16,9 +17,10 @@ using stream::Time;
 namespace {
 
 constexpr std::size_t read_bytes = 64u << 10;
-constexpr stream::Duration last_words = 200ms;  // for a pseudo-terminal that others still hold open
-constexpr unsigned more_starts = 2;             // of an engine that dies when all has been recorded
-constexpr unsigned most_notes = 3;              // about starting one process again
+constexpr stream::Duration last_words = 200ms;      // for a pseudo-terminal that others still hold open
+constexpr stream::Duration recorder_patience = 2s;  // with output that waits for it
+constexpr unsigned more_starts = 2;                 // of an engine that dies when all has been recorded
+constexpr unsigned most_notes = 3;                  // about starting one process again
 
 bool asks_to_end(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGQUIT || signal == SIGHUP; }
 
@@ -48,6 +50,16 @@ void PassThrough::send_state() {
   parts_.state.dropped = parts_.out.dropped() + parts_.err.dropped();
   reported_at_ = parts_.clock.now();
   ::send(parts_.control, &parts_.state, sizeof parts_.state, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool PassThrough::readable(Stream& stream, Time& due) const {
+  if (stream.source < 0 || stream.outlet->pending()) return false;
+  if (!stream.feed->half_full()) return true;
+  if (std::exchange(stream.taken, stream.feed->taken()) != stream.feed->taken()) stream.taken_at = parts_.clock.now();
+  const Time until = stream.taken_at + recorder_patience;
+  if (parts_.clock.now() >= until) return true;
+  due = std::min(due, until);
+  return false;
 }
 
 void PassThrough::take(Stream& stream) {
@@ -173,8 +185,8 @@ void PassThrough::turn(Child* child, Time due) {
   const auto want = [&](int place, int descriptor, short events) { at[place] = {descriptor, events, 0}; };
   want(signals, parts_.signals.descriptor(), POLLIN);
   if (!our_err_.pending()) want(notes, parts_.notes.reader(), POLLIN);
-  if (first_.source >= 0 && !first_.outlet->pending()) want(first, first_.source, POLLIN);
-  if (second_.source >= 0 && !second_.outlet->pending()) want(second, second_.source, POLLIN);
+  if (readable(first_, due)) want(first, first_.source, POLLIN);
+  if (readable(second_, due)) want(second, second_.source, POLLIN);
   if (our_out_.pending()) want(out, our_out_.descriptor(), POLLOUT);
   if (our_err_.pending()) want(err, our_err_.descriptor(), POLLOUT);
   if (parts_.out.pending()) want(out_feed, parts_.out.writer(), POLLOUT);

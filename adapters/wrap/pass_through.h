@@ -9,7 +9,6 @@
 #include "adapters/wrap/descriptor.h"
 #include "adapters/wrap/feed.h"
 #include "adapters/wrap/outlet.h"
-#include "adapters/wrap/pass_through.h"
 #include "adapters/wrap/run_clock.h"
 #include "adapters/wrap/run_state.h"
 #include "adapters/wrap/signals.h"
@@ -41,8 +40,9 @@ class Notes {
 };
 
 // The parent's work while the command runs: passes its bytes to our stdout and stderr and to the recorder's feeds, our
-// keys and signals to it, and waits for it. Never waits for the recorder or the engine, and needs neither; restarts
-// them when they end. Runs in the parent, owned by wrap().
+// keys and signals to it, and waits for it. Needs neither the recorder nor the engine, and restarts them when they end.
+// Output that comes faster than it is recorded is read at the recorder's pace; a recorder that takes nothing for two
+// seconds is no longer waited for. Runs in the parent, owned by wrap().
 class PassThrough {
  public:
   struct Parts {
@@ -72,10 +72,14 @@ class PassThrough {
     Outlet* outlet = nullptr;
     Feed* feed = nullptr;
     Descriptor* owner = nullptr;  // of the source; null: the pseudo-terminal, which is not closed here
+    std::uint64_t taken = 0;      // by the recorder, when it was last looked at
+    stream::Time taken_at = stream::long_ago;
   };
 
   // One turn: waits until something happens, at most until `due`, and does it.
   void turn(Child* child, stream::Time due);
+  // Whether it is to be read now; if it waits for the recorder, `due` is at most the end of that.
+  [[nodiscard]] bool readable(Stream& stream, stream::Time& due) const;
   void take(Stream& stream);
   void keys(const Child& child);
   void signal(const Signals::Signal& signal, const Child* child);

@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-
 #include "adapters/wrap/pass_through.h"
 #include "adapters/wrap/recorder.h"
 #include "adapters/wrap/run_directory.h"

@@ -2,6 +2,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <random>
 
@@ -163,6 +164,40 @@ TEST_CASE("a recorder that is killed disturbs nothing and is started again") {
   CHECK(recorded.named("start").size() == 1);
   CHECK(recorded.named("end").size() == 1);
   CHECK(recorded.text() == lines);
+}
+
+TEST_CASE("output that comes faster than it is recorded waits for the recorder, and all of it is recorded") {
+  Scratch scratch;
+  const Ended ended = run(probe({"--journal", (scratch / "journal").string()},
+                                shell("seq -f 'line %.0f, " + std::string(80, 'x') + "' 600000; exit 3")),
+                          scratch);
+  CHECK(ended.code() == 3);
+  CHECK(ended.err.find("faster than") == std::string::npos);
+  const Recorded recorded = read_journal(scratch / "journal");
+  CHECK(recorded.named("output_dropped").empty());
+  CHECK(recorded.lines.size() == 600'000);
+  CHECK(recorded.text() == ended.out);
+}
+
+TEST_CASE("a recorder that takes nothing is waited for for two seconds, and what it misses is counted") {
+  Scratch scratch;
+  const std::string go_on = (scratch / "go_on").string();
+  Running running{probe({"--journal", (scratch / "journal").string()},
+                        shell("echo ready; while [ ! -e " + go_on +
+                              " ]; do sleep 0.1; done; head -c 30000000 /dev/zero | tr '\\0' x; exit 3")),
+                  scratch};
+  REQUIRE(running.wait_for([&] { return running.out() == "ready\n"; }));
+  const auto recorder = child_named(running.pid(), "tocsin-recorder");
+  REQUIRE(recorder);
+  ::kill(*recorder, SIGSTOP);
+  const auto begin = std::chrono::steady_clock::now();
+  write_file(go_on, "");
+  REQUIRE(running.wait_for([&] { return running.out().size() == 30'000'006; }));
+  CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::seconds{2});
+  ::kill(*recorder, SIGCONT);
+  const Ended ended = running.end();
+  CHECK(ended.code() == 3);
+  CHECK(ended.err.find("bytes of output came faster than they could be recorded") != std::string::npos);
 }
 
 TEST_CASE("an engine that is killed, or cannot live, disturbs nothing") {
