@@ -115,7 +115,7 @@ Error in_file(const fs::path& path, const Error& error) {
 
 struct StateStore::State {
   fs::path journal;
-  std::string name;
+  std::string folder;                   // below the journal
   std::optional<Manifest> in_force;     // nullopt: to be read from the disk
   std::optional<OpenDirectory> locked;  // the journal's
 
@@ -127,7 +127,7 @@ struct StateStore::State {
 
 Result<OpenDirectory> StateStore::State::open() const {
   const auto opened = OpenDirectory::open(journal);
-  return opened ? opened->below(name) : opened.error();
+  return opened ? opened->below(folder) : opened.error();
 }
 
 // nullopt: nothing was ever in force.
@@ -206,7 +206,7 @@ Result<void> write_section(const OpenDirectory& directory, const std::string& na
 
 Result<void> StateStore::State::write(const stream::Bundle& bundle, Manifest& next) const {
   const auto opened = OpenDirectory::open(journal);
-  const auto directory = opened ? opened->make(name) : opened.error();
+  const auto directory = opened ? opened->make(folder) : opened.error();
   const auto texts = directory ? directory->make(packs_name) : directory.error();
   if (!texts) return texts.error();
   std::set<std::string> packs;
@@ -255,7 +255,7 @@ void StateStore::State::remove_unnamed(const Manifest& manifest) const {
 
 StateStore::StateStore(fs::path journal, std::string name) : state_(std::make_unique<State>()) {
   state_->journal = std::move(journal);
-  state_->name = std::move(name);
+  state_->folder = std::move(name);
 }
 StateStore::~StateStore() = default;
 

@@ -1,5 +1,6 @@
 """The HTTP server with real clients: the API, credentials, TLS, and clients that mean no good."""
 
+import contextlib
 import json
 import pathlib
 import random
@@ -18,10 +19,8 @@ from tests.servers.process import wait_for
 
 
 def healthy(server):
-    try:
+    with contextlib.suppress(ConnectionError):
         return server.get("/-/healthy")[0] == 200
-    except ConnectionError:
-        return False
 
 
 def own_address():
