@@ -62,18 +62,30 @@ std::string for_capturing(std::string_view expression) {
   return expand(expression, "(?:" + std::string(number_expression) + ")", integer_expression);
 }
 
+// Vectorscan 5.4.9 skips over `[^x]*` in steps of a vector, and at some alignments of the text over the x at its end,
+// too. It does so only for classes of all bytes but one, so that a second is taken from each, 0xFF: no UTF-8 has it.
 std::string for_scanning(std::string_view expression) {
   const std::string wide = expand(expression, R"([-+.,\w]+)", R"([\d,]+)");
   std::string out;
+  bool in_class = false;
   for (std::size_t i = 0; i < wide.size();) {
     if (wide[i] == '\\' && i + 1 < wide.size()) {
       out.append(wide, i, 2);
       i += 2;
-    } else if (wide.compare(i, 4, "(?P<") == 0) {
+    } else if (!in_class && wide.compare(i, 4, "(?P<") == 0) {
       const std::size_t close = wide.find('>', i);
       out += "(?:";
       i = close == std::string::npos ? wide.size() : close + 1;
+    } else if (!in_class && wide[i] == '[') {
+      in_class = true;
+      const bool negated = wide.compare(i, 2, "[^") == 0;
+      std::size_t size = negated ? 2 : 1;
+      if (wide.compare(i + size, 1, "]") == 0) ++size;  // a bracket that stands first is of the class
+      out.append(wide, i, size);
+      if (negated) out += "\\xff";
+      i += size;
     } else {
+      if (wide[i] == ']') in_class = false;
       out.push_back(wide[i++]);
     }
   }

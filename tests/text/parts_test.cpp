@@ -10,6 +10,7 @@
 #include "dsl/text/extraction.h"
 #include "dsl/text/lines.h"
 #include "dsl/text/number.h"
+#include "dsl/text/scanner.h"
 #include "tests/seed.h"
 
 using namespace tocsin::dsl::text;
@@ -156,4 +157,23 @@ TEST_CASE("ordinary texts are not masked") {
     CAPTURE(text);
     CHECK(mask_secrets(text) == text);
   }
+}
+
+TEST_CASE("what the scanner finds does not depend on where a text lies in memory") {
+  std::vector<Scanner::Refusal> refused;
+  const std::vector<std::string> expressions{R"(a\|[^|]*\|b)", R"(^"[^"]*",)", R"([^]x]*]y)", "a.*b"};
+  const auto scanner = Scanner::compile(expressions, refused);
+  REQUIRE(scanner);
+  auto scratch = scanner->make_scratch();
+  std::vector<std::uint32_t> found;
+  std::vector<char> memory(1024);
+  for (std::size_t length = 0; length < 200; ++length)
+    for (std::size_t at = 0; at < 64; ++at) {
+      const std::string all = "\"" + std::string(length, '#') + "\", a|" + std::string(length, '#') + "|b ]y";
+      std::copy(all.begin(), all.end(), memory.begin() + static_cast<std::ptrdiff_t>(at));
+      scanner->scan({memory.data() + at, all.size()}, scratch, found);
+      CAPTURE(length);
+      CAPTURE(at);
+      REQUIRE(found == std::vector<std::uint32_t>{0, 1, 2, 3});
+    }
 }
