@@ -1,7 +1,9 @@
 // Log lines through all shipped patterns and parsers, against a bare Vectorscan scan of the same lines with the same
-// database, in one run: by the share of lines that are progress.
+// database, in one run: by the share of lines that are progress. `wild`: the lines of logs of others, where the corpora
+// are.
 #include <benchmark/benchmark.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -176,6 +178,48 @@ void extraction(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * bytes(all)));
 }
 
+// Logs of others, each by an extractor of its own.
+std::vector<std::vector<std::string>> wild_logs() {
+  const char* asked = std::getenv("TOCSIN_CORPORA");
+  const std::filesystem::path corpora = asked ? asked : std::filesystem::path(TOCSIN_SOURCE_DIR) / "../shared/corpora";
+  std::vector<std::vector<std::string>> logs;
+  for (const char* folder : {"wild", "wild2"}) {
+    std::error_code none;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(corpora / folder, none)) {
+      if (entry.path().extension() != ".log" && entry.path().extension() != ".txt") continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      auto& log = logs.emplace_back();
+      for (std::string line; std::getline(in, line);) log.push_back(std::move(line));
+    }
+  }
+  return logs;
+}
+
+void wild(benchmark::State& state) {
+  const auto compiled = dsl::text::compile(definitions().definitions);
+  const auto logs = wild_logs();
+  if (logs.empty()) return state.SkipWithError("no logs: name their folder in TOCSIN_CORPORA");
+  Counted out;
+  std::size_t lines = 0;
+  for (auto _ : state) {
+    const auto open = compiled.extraction->open();
+    for (const auto& log : logs) {
+      const auto extractor = open->make();
+      std::int64_t now = 0;
+      for (const std::string& line : log) {
+        now += 1'000'000;
+        const auto at = stream::at_nanoseconds(now);
+        extractor->line({at, {}, false, line}, at, out);
+      }
+      lines += log.size();
+    }
+  }
+  benchmark::DoNotOptimize(out.sum);
+  state.counters["lines/s"] = benchmark::Counter(static_cast<double>(lines), benchmark::Counter::kIsRate);
+  state.counters["made/line"] = static_cast<double>(out.count) / static_cast<double>(lines);
+}
+
+BENCHMARK(wild)->Unit(benchmark::kMillisecond);
 BENCHMARK(bare_scan)->Arg(0)->Arg(1)->Arg(100)->Unit(benchmark::kMillisecond);
 BENCHMARK(extraction)->Arg(0)->Arg(1)->Arg(100)->Unit(benchmark::kMillisecond);
 

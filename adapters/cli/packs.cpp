@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dsl/cases/case_runner.h"
+#include "dsl/load/text_definitions.h"
 
 namespace tocsin::adapters::cli {
 
@@ -22,6 +23,7 @@ stream::Result<RuleFiles> read_rules(const std::vector<std::string>& directories
     all.places += (all.places.empty() ? "" : ", ") + place.string();
     auto files = dsl::read_pack(place);
     if (!files) return files.error();
+    if (!alone) all.files[dsl::directories_file] += (shipped ? "" : (place / "").string()) + "\n";
     for (auto& [name, text] : *files) {
       if (shipped && !alone) all.shipped.insert(name);
       all.files[shipped || alone ? name : (place / name).string()] = std::move(text);

@@ -82,7 +82,7 @@ class TextsInUse {
   dsl::text::Compiled compile(const dsl::PackFiles& files) {
     dsl::PackFiles texts;
     std::copy_if(files.begin(), files.end(), std::inserter(texts, texts.end()),
-                 [](const auto& file) { return dsl::is_text_file(file.first); });
+                 [](const auto& file) { return dsl::is_text_file(file.first) || file.first == dsl::directories_file; });
     {
       const std::lock_guard lock{mutex_};
       std::erase_if(known_, [](const auto& known) { return known.second.expired(); });

@@ -1,5 +1,11 @@
 #include "dsl/load/text_definitions.h"
 
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <tuple>
+
 #include "dsl/load/rule_files.h"
 #include "dsl/load/tables.h"
 
@@ -64,15 +70,19 @@ std::vector<Value> read_values(const Table& table, const std::string& key) {
 
 void read_definition(const Table& table, Definition::Kind kind, const std::string& name) {
   const bool pattern = kind == Definition::Kind::pattern;
-  table.allow({"line",    "scan",   "unless",    "event",           "also", "source",    "fields", "texts",
-               "samples", "states", "rank",      "rank_if_unknown", "gpu",  "continues", "ends",   "wrapped",
-               "lines",   "same",   "remembers", "equal",           "about"});
+  table.allow({"line",    "scan",   "unless",    "event",           "also",  "source",    "fields", "texts",
+               "samples", "states", "rank",      "rank_if_unknown", "gpu",   "continues", "ends",   "wrapped",
+               "lines",   "same",   "remembers", "equal",           "about", "generic"});
   const auto text = [&](const char* key) { return table.text(key).value_or(""); };
   Definition definition;
   definition.kind = kind;
   definition.name = name;
   definition.file = table.place().file;
   definition.line = table.place().line;
+  using Generic = Definition::Generic;
+  definition.generic = table.one_of("generic", {Generic::bars, Generic::lines}).value_or(Generic::no);
+  if (pattern && definition.generic != Generic::no)
+    table.problem("generic", "generic is for parsers, of which one reads a line; all patterns that match apply");
   definition.lines = table.texts("line");
   definition.scan = text("scan");
   definition.unless = text("unless");
@@ -111,6 +121,33 @@ void read_definition(const Table& table, Definition::Kind kind, const std::strin
   table.collection().definitions.push_back(std::move(definition));
 }
 
+namespace {
+
+// Patterns come before parsers, generic parsers after all others, and those of a directory that was given later before
+// those of earlier ones. Within a directory the order of a file counts, and no file's name: files are in the order of
+// the names that they declare first.
+void put_in_order(std::vector<Definition>& all, const PackFiles& files) {
+  std::vector<std::string> directories;
+  if (const auto listed = files.find(directories_file); listed != files.end()) {
+    std::istringstream lines{listed->second};
+    for (std::string line; std::getline(lines, line);) directories.push_back(line);
+  }
+  std::map<std::string, std::pair<std::string, Definition::Kind>> first;  // of a file, its first definition
+  for (const Definition& one : all) first.try_emplace(one.file, one.name, one.kind);
+  const auto given = [&](const std::string& file) {
+    std::optional<std::size_t> place;
+    for (std::size_t i = 0; i < directories.size(); ++i)
+      if (file.starts_with(directories[i]) && (!place || directories[i].size() > directories[*place].size())) place = i;
+    return place.value_or(0);
+  };
+  const auto key = [&](const Definition& one) {
+    return std::tuple{one.kind, one.generic, directories.size() - given(one.file), first.at(one.file), one.line};
+  };
+  std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+}
+
+}  // namespace
+
 bool is_text_file(const std::string& path) {
   const auto in = [&](const std::string& folder) {
     return path.starts_with(folder) || path.find('/' + folder) != path.npos;
@@ -124,6 +161,7 @@ TextDefinitions read_text_definitions(const PackFiles& files) {
   RuleFiles source{files, budgets};
   source.read_texts();
   TextDefinitions out{std::move(source.collection.definitions), {}};
+  put_in_order(out.definitions, files);
   for (const Problem& problem : source.problems.take())
     out.problems.push_back(
         {problem.file, problem.line, problem.rule + (problem.rule.empty() ? "" : ": ") + problem.message});

@@ -11,14 +11,15 @@ namespace tocsin::dsl {
 
 class Table;
 
-// The patterns (patterns/*.lua) and parsers (progress/*.lua) in a pack's files, in the order of paths and of lines in
-// them. Other files are ignored. The files are data: they run in a Lua state of their own, and declare nothing else.
+// The patterns (patterns/*.lua) and parsers (progress/*.lua) in a pack's files, in the order in which they apply. Other
+// files are ignored. The files are data: they run in a Lua state of their own, and declare nothing else.
 //
 //   parser "nanogpt" {
 //     about   = "…",                              -- for the reader
 //     line    = [[^iter (?P<step>INT): loss (?P<loss>NUM), time (?P<ms>NUM)ms]],   -- or a list: any of them
 //     scan    = [[…]],     -- occurs wherever line does, and is cheaper to search for in every line
 //     unless  = [[…]],     -- must not occur in the record
+//     generic = "lines",   -- reads lines that no framework's parser reads, nor one of "bars"
 //     samples = { step = "step", loss = "loss", step_time = { "ms", scale = 0.001 },
 //                 learning_rate = { find = [[lr (NUM)]] } },
 //     states  = { phase = "train" },              -- constants
@@ -32,6 +33,9 @@ struct TextDefinitions {
   std::vector<text::Definition> definitions;
   std::vector<text::TextProblem> problems;
 };
+// In a pack of several directories this file lists them in the order that they were given, each with the slash that
+// ends it; the shipped one, whose files have no directory in front, is an empty line.
+inline constexpr const char* directories_file = "directories";
 // Of the shipped rules, or of a directory that is added to them.
 [[nodiscard]] bool is_text_file(const std::string& path);
 [[nodiscard]] TextDefinitions read_text_definitions(const PackFiles& files);

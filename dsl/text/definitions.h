@@ -39,11 +39,16 @@ struct Value {
 };
 
 // A pattern or a parser from its Lua file. All patterns that match a record apply, but only the first parser.
+// read_text_definitions() puts them in order.
 struct Definition {
   enum class Kind : std::uint8_t { pattern, parser };
   Kind kind = Kind::pattern;
   std::string name, file;
   int line = 0;
+
+  // A parser of bars, or of lines, that no framework's parser reads; bars come first.
+  enum class Generic : std::uint8_t { no, bars, lines };
+  Generic generic = Generic::no;
 
   std::vector<std::string> lines;  // expressions: any of them makes a record
   std::string scan;    // occurs wherever one of them does, and is cheaper to search for (empty: the lines themselves)
@@ -83,5 +88,9 @@ struct Definition {
     out(17, equal), out(18, same), out(19, remembers), out(20, scan);
   }
 };
+
+[[nodiscard]] constexpr const char* name(Definition::Generic generic) noexcept {
+  return generic == Definition::Generic::bars ? "bars" : generic == Definition::Generic::lines ? "lines" : "no";
+}
 
 }  // namespace tocsin::dsl::text

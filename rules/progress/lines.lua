@@ -1,5 +1,4 @@
--- Lines of no framework that frameworks.lua and images.lua know, and no bars, which tqdm.lua reads: careful, and after
--- all others (the file's name sorts last).
+-- Lines of no framework that frameworks.lua and images.lua know, and no bars, which are in bars.lua. The first here reads a line.
 
 local loss = [[(?:(?:train(?:ing)?[_ /]|total[_ -]|tot_|per_token_|[mc]?lm[_ ]|step[_ ]|(?:mini-?)?batch[_ ]|curr?(?:ent)?_|ce[_ ]|gen[_ ]|contrastive_)?loss(?:[_ ]total|_train(?:ing)?)?|x-?ent|cross[_ -]?entropy|nll|ce|objective|cost)]]
 local loss_is = [[\b]] .. loss .. [[["'*]?\s*(?:[:=|\[]|\bis\b|\s)\s*["'*{]?(?:loss=|tensor\()?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]]
@@ -42,19 +41,19 @@ local statement = [[|loss = 0(?:\.0?)?\s*$]]
 local epoch  = [[\bepochs?["']?(?: is)?[ :#=\[{(]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?]]
 local of_two = [[\b(?:loss[ _]?(?:[dg]|disc\w*|gen\w*)|(?:[dg]|disc(?:riminator)?|gen(?:erator)?)[ _]loss)\b]]
 local within = [[(?:step|iter|iters|iteration|it|batch(?:es)?|mini-?batch)]]
-parser "rewarded" {
+parser "rewarded" { generic = "lines",
   about   = "reinforcement learning: the loss of an actor is no measure of what is learnt",
   line    = [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[(-]{1,6}(?:]] .. within .. [[(?: is)?[ :#=\[{(]*)?(?P<n>INT)[\])]?\s?(?:/|of)\s?\[?(?P<total>INT)[^\w.].*?\b(?:reward|return|advantage)s?\b]],
   scan    = [[(?i)reward|return|advantage]], unless = not_training .. [[|(?i)(?:^|[,;|\]):-])\s*(?:total[ _]|train(?:ing)?[ _])?loss\b]],
   samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } } }, states = { phase = "train" },
 }
-parser "rewarded_step" {
+parser "rewarded_step" { generic = "lines",
   about   = "the same with a step: Train Step: 3000 | Episode Reward: 31.2 | critic_loss: 1.0; not one that counts within an episode",
   line    = [[(?i)(?:^|[^\w/])]] .. named_step .. [=[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?[^\w.].*?\b(?:\w+_)?(?:reward|return)s?(?:_mean|_avg)?["']?\s*[:=]]=],
   scan    = [[(?i)reward|return]], unless = not_training .. [[|(?i)(?:^|[,;|\]):-])\s*(?:total[ _]|train(?:ing)?[ _])?loss\b|\bepisode["']?[ :#=\[]*INT\b]],
   samples = with { step = { of_all, { "step" } } }, states = { phase = "train" },
 }
-parser "two_networks" {
+parser "two_networks" { generic = "lines",
   about   = "two networks against each other: their losses are no measure of what is learnt: [Epoch 3/200] [Batch 20/938] [D loss: 0.4] [G loss: 1.9], 120 [D loss: 0.4",
   line    = { [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[-]{1,6}(?:]] .. within .. [[(?: is)?[ :#=\[{(]*)?(?P<n>INT)\s?(?:/|of)\s?(?P<total>INT)[^\w.].*?]] .. of_two,
               [[(?i)^\[(?P<epoch>INT)/INT\]\[(?P<n>INT)/(?P<total>INT)\].*?]] .. of_two, [[^(?P<count>INT) \[D loss: ]],
@@ -62,7 +61,7 @@ parser "two_networks" {
   scan    = scan_loss, unless = [[(?i)\b(?:val|valid|validation|eval|evaluation|test|dev)(?:\b|_)]],
   samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" }, { "count" }, { "step" } } }, states = { phase = "train" },
 }
-parser "epoch_and_count" {
+parser "epoch_and_count" { generic = "lines",
   about   = "Epoch [3/30], Step [12/400]; epoch: 3, iter: 12/400; epoch=3 i=12/400; Epoch 3 (12/400); it 12/400 of epoch 3; 3-epoch (12/400); [3/30] iter: 12/400; [epoch 3/30, batch 12/400] [losses: box 0.2, all 0.3, total 0.5",
   line    = { [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[(-]{1,6}(?:]] .. within .. [[(?: is)?[ :#=\[{(]*|[in] ?[=:] ?)?(?P<n>INT)\]?\s?(?:/|of)\s{0,4}\[?(?P<total>INT)[^\w.].*?]] .. loss_is,
               [[(?i)\b]] .. within .. [[(?: is)?[ :#=\[{(]*(?P<n>INT)/(?P<total>INT) of epoch (?P<epoch>INT)\b.*?]] .. loss_is,
@@ -73,20 +72,20 @@ parser "epoch_and_count" {
   samples = with { step = { of_all, { "n", epoch = "epoch", per_epoch = "total" } }, loss = "loss" },
   states  = { phase = "train" },
 }
-parser "epoch_and_mean" {
+parser "epoch_and_mean" { generic = "lines",
   about   = "the same beside a mean over the epoch so far: Epoch[003/100], Step[0120/0450], Avg Loss: 0.41",
   line    = [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[-]{1,6}]] .. within .. [[[ :#=\[]*(?P<n>INT)\s?/\s?(?P<total>INT)[^\w.]{1,4}(?:avg|average|mean|running)[ _]loss["']?\s*[:=]?\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
   scan    = scan_loss, unless = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev)(?:\b|_)]],
   samples = with { step = { "n", epoch = "epoch", per_epoch = "total" }, loss = "loss" }, states = { phase = "train" },
 }
-parser "step_and_mean" {
+parser "step_and_mean" { generic = "lines",
   about   = "a step that begins the line, and right behind it a mean since the one before: [step 25] avg_loss=0.41 acc=0.9; Step 120 | Avg Loss: 3.4",
   line    = lead .. [[(?:global[_ ]?step|steps?|iter|iteration)[ :=#]{1,3}(?P<step>INT)(?:\s?/\s?INT)?\W{1,4}]]
          .. [[(?:avg|average|mean)[ _](?:train(?:ing)?[ _])?loss["']?\s*[:=]?\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
   scan    = scan_loss, unless = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev|best|final)(?:\b|_)|so far]],
   samples = with { step = "step", loss = "loss" }, states = { phase = "train" },
 }
-parser "epoch_and_batch" {
+parser "epoch_and_batch" { generic = "lines",
   about   = "no length, and often no loss: Epoch[12] Batch [1300-1320], [Epoch 8][Batch 99], Epoch: 2, batches done: 400, epoch:[ 2/9 ] train step:30",
   line    = { [[(?i)]] .. epoch .. [[[\])}{,:;|\s\[-]{1,6}(?:train(?:ing)?[\s_])?(?:batch(?:es)?|mini-?batch|iter(?:ation)?s?|step)(?:[_ ](?:id|idx|index|done|complete|completed))?[ :#=\[]*(?:INT-)?(?P<n>INT)\b]],
               [[(?i)\bepochs?:?\s?\[(?P<epoch>INT)\]\s?\[\s*(?P<alone>INT)\]\s.*?]] .. loss_is,
@@ -95,7 +94,7 @@ parser "epoch_and_batch" {
   samples = with { step = { of_all, { "n", epoch = "epoch" }, { "alone", epoch = "epoch" } }, loss = { { "loss" }, { find = [[(?i)]] .. loss_is } } },
   states  = { phase = "train" },
 }
-parser "step_and_loss" {
+parser "step_and_loss" { generic = "lines",
   line    = { [[(?i)(?:^|[^\w/]|(?:train|trainer|training|global|perf|progress)/)]] .. named_step .. [[["']?(?:[ _](?:index|idx|number))?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?(?:[^\w.]|\.\s).*?\b]] .. loss .. [[["']?\s*(?:[:=|,]|\bis\b|\s)\s*["']?(?:tensor\()?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
               [[(?i)\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?:tensor\()?(?P<loss>NUM)[^\w.].*?\b]] .. named_step .. [[["']?\s*[:=#]\s*["']?(?P<step>INT)(?:[^\w.]|\.\s|$)]],
               [[(?i)\b(?:task|round)s?\s?[:#]?\s?\[?(?P<step>INT)\s?/\s?INT\]?[^\w.].*?]] .. loss_is },
@@ -104,7 +103,7 @@ parser "step_and_loss" {
   samples = with { step = { of_all, { "step" } }, loss = "loss" },
   states  = { phase = "train" },
 }
-parser "counted_loss" {
+parser "counted_loss" { generic = "lines",
   about   = "the step stands first, without a word: #120, [120/5000], 120 |",
   line    = [[(?i)^[\W_]*(?:#|\[)?(?P<step>INT)(?:\s?/\s?INT)?\b[^\w.,%](?:[^\w]*epoch:? INT\b)?[^\w]*]] .. loss .. [[["']?\s*[:= ]\s*["']?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
   scan    = scan_loss,
@@ -112,40 +111,40 @@ parser "counted_loss" {
   samples = with { step = { of_all, { "step" } }, loss = "loss" },
   states  = { phase = "train" },
 }
-parser "loss_at_step" {
+parser "loss_at_step" { generic = "lines",
   about   = "Loss at step 120: 0.41; Training loss (for one batch) at step 120: 0.41; Loss after mini-batch 120: 0.41; [1,   120] loss: 0.41",
   line    = { [[(?i)^\W*(?:train(?:ing)?[ _])?(?:loss|cost)\b[^:=]{0,24}? (?:at|after|in) (?:the )?(?:step|iteration|iter|batch|mini-batch)\s+(?P<step>INT)\s*[:=]\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
               [[(?i)^\[(?P<epoch>INT), +(?P<n>INT)\] (?:train(?:ing)?[ _])?loss\s*[:=]\s*(?P<counted>NUM)(?:[^\w.]|\.?$|\.\s)]] },
   scan    = scan_loss, unless = not_first,
   samples = { step = { { "step" }, { "n", epoch = "epoch", first_epoch = 1 } }, loss = { { "loss" }, { "counted" } } }, states = { phase = "train" },
 }
-parser "step_summary" {
+parser "step_summary" { generic = "lines",
   about   = "the loss of the training first, and that of a validation beside it: Step: 120, Training Loss: 0.41, Validation Loss: 0.52",
   line    = { lead .. named_step .. [[\s*[:=# ]\s*(?P<step>INT)(?:\s?/\s?INT)?\W{1,4}train(?:ing)?[ _]loss\s*[:=]?\s*(?P<loss>NUM)\W{1,4}(?:val\w*|dev|eval\w*|test)[ _]loss]],
               [[(?i)]] .. epoch .. [[ ?[,|:]? ?\[\s*(?P<counted_n>INT)\s?/\s?(?P<total>INT)\]\W{1,4}train(?:ing)?[ _]loss\s*[:=]?\s*(?P<beside>NUM)\W{1,4}(?:val\w*|dev|eval\w*|test)[ _]loss]],
               [[(?i)]] .. epoch .. [[\W{1,6}(?:global )?(?:batch|step|iter(?:ation)?)[ :#=]*(?P<n>INT)(?:\s?/\s?INT)?\W{1,4}train(?:ing)?[ _]loss\s*[:=]?\s*(?P<counted>NUM)\W{1,4}(?:val\w*|dev|eval\w*|test)[ _]loss]] },
   scan    = scan_loss, samples = { step = { { "step" }, { find = [[(?i)\bglobal (?:batch|step|iter(?:ation)?)[ :#=]*(INT)]] }, { "n", epoch = "epoch" }, { "counted_n", epoch = "epoch", per_epoch = "total" } }, loss = { { "loss" }, { "counted" }, { "beside" } } }, states = { phase = "train" },
 }
-parser "counted_of" {
+parser "counted_of" { generic = "lines",
   about   = "[000120/5000] words | loss 0.4; Training [===   ] 51.0% 120/5000 | loss=0.4",
   line    = { [[(?i)^\s*\[(?P<step>INT)\s?/\s?\d{2,}\].{0,60}?]] .. loss_is, [[(?i)^\W*train(?:ing)?\b[^a-z]{0,60}?[^\w.](?P<step>INT)\s?/\s?\d{2,}[^\w.].{0,60}?]] .. loss_is },
   scan    = scan_loss, unless = not_training,
   samples = with { step = "step", loss = "loss" }, states = { phase = "train" },
 }
-parser "statistics" {
+parser "statistics" { generic = "lines",
   about   = "a JSON object or a Python dictionary of a step, or of an epoch",
   line    = [[(?i)\{.*["'](?:train(?:ing)?[_/]|step_|total_|lm_|mean_|average_|avg_|batch_)?loss(?:/(?:out|train))?["']\s*:\s*\[?["']?(?:np\.float\d+\()?(?P<loss>NUM)]],
   scan    = scan_loss, unless = [=[(?i)["'](?:mode|phase|split|type|stage|subset|event|kind)["']\s*:\s*["'](?:val|valid|eval|test|dev)|["']train_runtime["']]=],
   samples = with { loss = "loss", epoch = { find = [[(?i)["']epoch["']\s*:\s*(INT)\s*(?:,|\})]] }, step = { { find = [[(?i)["'](?:global_|train(?:ing)?[_/]|current_)?(?:steps?|iter|iters|iteration|num_updates|updates?)["']\s*:\s*["']?(INT)]] }, { find = [=[(?i)^[^{]*\[train(?:ing)? (INT)/INT\]]=] } } },
   states  = { phase = "train" },
 }
-parser "named_loss" {
+parser "named_loss" { generic = "lines",
   about   = "a loss by a name of its own: seg_loss=0.4, recon_loss: 12.1",
   line    = [[(?i)(?:^|[^\w/])]] .. named_step .. [[["']?\s*(?:[:=#_]|\s)\s*["']?\[?(?P<step>INT)(?:\s?/\s?(?:INT|NUM[kKM]))?(?:[^\w.]|\.\s).*?\b[a-z]{2,16}[_ ]loss["']?\s*[:=| ]\s*["']?(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
   scan    = scan_loss, unless = not_training .. [[|(?i)\b(?:policy|actor|critic|value|vf|pg|kl|aux\w*|adv\w*|reward)[ _]loss]],
   samples = with { step = { of_all, { "step" } }, loss = "loss" }, states = { phase = "train" },
 }
-parser "epoch_summary" {
+parser "epoch_summary" { generic = "lines",
   about   = "a mean over an epoch, of a training that may print nothing else: Epoch 3/10, Train Loss: 0.51, Val Loss: 0.55; or without the epoch: Train Loss: 0.51, Acc: 0.9",
   line    = { [[(?i)]] .. epoch .. [[\b.*?\btr(?:ain(?:ing)?)?(?:[\W_]{0,3}(?:(?:avg|average|mean|total|running|epoch)[ _])?loss|[_ ][a-z][a-z\d]{1,9}[_ ]loss|[\W_]{0,3}(?:r?mse|mae|bce|nll)(?:_\w{1,12})?)["']?\s*[:=|]?\s*["']?(?P<labelled>NUM)(?:[^\w.]|\.?$|\.\s)]],
               [[(?i)]] .. epoch .. [[\b.*?\b(?:avg|ave|average|mean|running|epoch)[ _](?:train(?:ing)?[ _])?loss["']?\s*[:=|]?\s*["']?(?P<average>NUM)(?:[^\w.]|\.?$|\.\s)]],
@@ -160,18 +159,18 @@ parser "epoch_summary" {
   scan    = scan_loss .. [[|(?i)r?mse|mae|bce|损失]], unless = [[(?i)\b(?:eval(?:uat\w+)?|valid(?:at\w+)?|val|test|dev)\b[ :\w]{0,16}epoch|epoch(?:[^,|;l]|l[^o]){0,24}\b(?:val|valid|validation|eval|evaluation|test|dev)\b|^\W*(?:\w+\W+){0,4}(?:best|lowest|min|minimum|patience)\b.*epoch|train[_ ](?:val|gen|adv|aux|test|disc)]] .. statement,
   samples = { loss = { { "labelled" }, { "average" }, { "loss" }, { "paired" }, { "after" }, { "local" }, { "ended" }, { "begins" }, { "mean" } }, epoch = "epoch" }, states = { phase = "train" },
 }
-parser "named_loss_of_epoch" {
+parser "named_loss_of_epoch" { generic = "lines",
   about   = "an epoch, and first a loss by a name of its own: epoch 3/100, seg loss: 0.41; Epoch 003 | CL Loss 4.1; epoch 3 | flow_loss=0.14",
   line    = lead .. [[epochs?[ :#=\[(]*(?P<epoch>INT)(?:\s?(?:/|of)\s?INT)?\W{1,6}[a-z][a-z\d-]{1,15}[_ ]loss["']?\s*[:=|]?\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
   scan    = scan_loss, unless = not_training .. [[|(?i)\b(?:policy|actor|critic|value|vf|pg|kl|aux\w*|adv\w*|gen|pi|q|reward|(?:mini-?)?batch|step|iteration)[ _]loss]],
   samples = { loss = "loss", epoch = "epoch" }, states = { phase = "train" },
 }
-parser "epoch_header" {
+parser "epoch_header" { generic = "lines",
   about   = "a line that begins an epoch: Epoch 3/10, EPOCH 3 ..., Starting epoch 3 / 10, epoch 3 lr 1e-3, ======== Epoch 3 / 4 ========",
   line    = lead .. [[(?:(?:start(?:ing)?|begin(?:ning)?|train(?:ing)?|running|new)\W{1,3})?epoch(?: number)?[ :#=\[]{1,3}(?P<epoch>INT)\]?(?:\s?(?:/|of)\s?INT)?\W*(?:lr[ :=]+NUM)?\W*$]],
   scan    = [[(?i)epoch]], samples = { epoch = "epoch" }, states = { phase = "train" },
 }
-parser "loss_of_a_batch" {
+parser "loss_of_a_batch" { generic = "lines",
   about   = "without a count: a line of its own, or after the epoch",
   line    = { [[(?i)^\W*(?:(?:current|mini-?batch|batch|step|iteration|train(?:ing)?)[ _]){1,2}loss\s*[:=]\s*(?P<loss>NUM)\W*$]],
               [[(?i)]] .. epoch .. [[\W{1,6}(?:mini-?batch|batch|step|iteration)[ _]loss["']?\s*[:=]?\s*(?P<loss>NUM)(?:[^\w.]|\.?$|\.\s)]],
@@ -179,7 +178,7 @@ parser "loss_of_a_batch" {
   scan    = scan_loss, unless = not_training .. statement,
   samples = { loss = "loss" }, states = { phase = "train" },
 }
-parser "loss_first" {
+parser "loss_first" { generic = "lines",
   about   = "without a count: the loss begins the line, or short values before it: Loss: 0.41; LR: 0.0002, Acc: 93.1, Loss: 0.41",
   line    = { lead .. [[(?:training[_ ]|total[_ ]|mini-?batch[_ ]|train(?:ing)?:\s)?loss\s*[:=]\s*(?:tensor\()?(?P<loss>NUM)(?:\s*$|, grad_fn=|\s+\[ *INT/INT\]|\s*[,;|]|\s+[a-z][\w ]{0,15}[:=])]],
               lead .. [[(?:[a-z][a-z_ ]{0,23}[15]?\s*[:=]\s*NUM%?\s*[,;|]\s*){1,4}(?:train(?:ing)?[_ ])?loss\s*[:=]\s*(?P<after>NUM)(?:[\s:]*$|\s*[,;|])]],
@@ -187,13 +186,13 @@ parser "loss_first" {
   scan    = scan_loss, unless = not_training .. statement .. [[|(?i)(?:\b|_)(?:policy|actor|critic|value|vf|pg|reward|return)s?(?:[ _]loss|\s*[:=])|better|improv]],
   samples = { loss = { { "loss" }, { "after" }, { "epochs" } }, grad_norm = grad_norm, learning_rate = learning_rate }, states = { phase = "train" },
 }
-parser "batch_of" {
+parser "batch_of" { generic = "lines",
   about   = "how far it is within an epoch that another line names, and no loss: Batch 120/1650",
   line    = [[(?i)^\W*(?:(?:info|debug)\W+)?(?:mini-?)?batch(?:es)?["']?\s*[:=#]?\s*\[?(?P<step>INT)\s?(?:/|of)\s?(?P<total>\d{2,})(?:[^\w.]|$)]],
   scan    = [[(?i)batch]], unless = not_training .. of_checkpoint, same = "total",
   samples = with { step = "step" }, states = { phase = "train" },
 }
-parser "step_alone" {
+parser "step_alone" { generic = "lines",
   about   = "a line of its own: current step: 120, the 120th step, iter = 120; steps: 9000 is how many there will be",
   line    = { [[(?i)^\W*(?:(?:current|global)[ _](?:step|iteration|iter)s?|(?:training|train)[ _](?:step|iteration|iter))\s*[:=#]?\s*(?P<step>INT)(?:st|nd|rd|th)?(?: (?:step|iteration))?\W*$]],
               [[(?i)^\W*(?:the )?(?P<step>INT)(?:st|nd|rd|th) (?:step|iteration)\W*$]],
@@ -202,25 +201,25 @@ parser "step_alone" {
               lead .. [[(?:(?:epoch|step|iteration|iter|batch)[ :=]{1,2}INT[,;|\s]+){1,2}global[_ ]?step\s*[:=]\s*(?P<step>INT)\s*$]] },
   scan    = [[(?i)step|iter|updates]], samples = { step = "step" }, states = { phase = "train" },
 }
-parser "step_of" {
+parser "step_of" { generic = "lines",
   about   = "how far it is, and no loss: step 1200/50000, iteration: 30 of 9000; of a total of hundreds, so that stages of a set-up are none",
   line    = [[(?i)(?:^|[^\w/])(?:global[_ ]?step|steps?|iter|iters|iteration|update)["']?\s*(?:[:=#]|\s)\s*\[?(?P<step>INT)\s?(?:/|of)\s?(?P<total>\d{3,})(?:[^\w.]|$)]],
   scan    = [[(?i)step|iter|update]], unless = not_training .. of_checkpoint, same = "total",
   samples = with { step = { of_all, { "step" } } }, states = { phase = "train" },
 }
-parser "epoch_and_running" {
+parser "epoch_and_running" { generic = "lines",
   about   = "beside a mean over the epoch so far, which is no loss of its own: Epoch 73, Step 25, 3.1 s, avg loss so far is 0.02",
   line    = [[(?i)^\W*(?:(?:info|debug)\W+)?]] .. epoch .. [[[\])}{,:;|\s\[-]{1,6}(?:batch|mini-?batch|iter(?:ation)?|step)[ :#=\[]*(?P<n>INT)\b.*?\b(?:avg|average|mean|running)[ _-]\w*loss]],
   unless = [[(?i)\b(?:val|valid|validation|validating|eval|evaluation|evaluating|test|testing|dev|best|final)(?:\b|_)]] .. of_checkpoint,
   samples = with { step = { of_all, { "n", epoch = "epoch" } } }, states = { phase = "train" },
 }
-parser "step_and_values" {
+parser "step_and_values" { generic = "lines",
   about   = "a count that begins the line, and values of which none is a loss by name: iter 120:, hard_loss_metric=0.21, mean_dist=3.6",
   line    = [[(?i)^\W*(?:(?:info|debug)\W+)?]] .. named_step .. [[[ :=#]{1,3}(?P<step>INT)\b[^\w.%]{1,4}(?:[a-z][\w ]{0,24}\s?[=:]\s?-?NUM[,;|\s]*){3}]],
   unless = not_training .. of_checkpoint,
   samples = with { step = { of_all, { "step" } } }, states = { phase = "train" },
 }
-parser "loss_of_no_number" {
+parser "loss_of_no_number" { generic = "lines",
   about   = "wherever it stands: that a training loss is no number needs no step to be true",
   line    = [=[(?i)(?:^|[^\w/]|total_|train_|training_|train/|avg_|mean_|running_)loss(?:es)?(?:_(?:G|D|net|all|sum|total|train|ce|cls|reg|mse|bbox|l1|l2|kl|rec|recon|gen|disc))?["')\]]*\s*(?:[:=]|\bis\b|\s)\s*["'(]?(?:tensor\()?(?P<loss>-?(?:nan|inf))\b]=],
   scan    = [[(?i)\b(?:nan|inf)\b]],
