@@ -1,4 +1,5 @@
--- Hangs that a line alone proves: the watchdogs of PyTorch and NCCL, the rendezvous, the kernel. They page with or without `stalled`.
+-- Hangs that a line alone proves: the watchdogs of PyTorch and NCCL, the rendezvous, the kernel. They page with or
+-- without `stalled`.
 
 rule "collective_timeout" {
   family = "C2", severity = "critical", per = "job", every = { "late", "reported", "stuck", "absent", "10s" },
@@ -13,8 +14,12 @@ rule "collective_timeout" {
     step   = signal "step"               { over = "attempt" },
     hang   = finding "collective_hang",
   },
-  -- A rank that raised an exception of its own is the one that the others wait for, if the watchdogs gave up within the time that they wait (10 min, or 30) after it.
-  params = { others = { "unheeded", "cut off", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError", "KeyboardInterrupt", "SystemExit", "SignalException", "ChildFailedError", "RayTaskError" },
+  -- A rank that raised an exception of its own is the one that the others wait for, if the watchdogs gave up within the
+  -- time that they wait (10 min, or 30) after it.
+  params = { others = {
+    "unheeded", "cut off", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError",
+    "KeyboardInterrupt", "SystemExit", "SignalException", "ChildFailedError", "RayTaskError",
+  },
              waits = "35m" },
   yields_to = { "collective_hang", "rank_killed" },
   shows = "ranks whose watchdog timed out in a collective: {n:.0f}; never joined it: {who}",
@@ -24,9 +29,14 @@ rule "collective_timeout" {
     waiting = "the ranks that print this are the ones that waited; the log does not show which rank they waited for",
   },
   actions = {
-    absent  = { "find out what happened to rank {rank} on {node}, then resume from checkpoint {saved:.0f}", "find out what happened to {who}, then resume from the last checkpoint" },
-    hung    = "inspect the rank that collective_hang named, if any: the others waited for it; then resume from the last checkpoint",
-    waiting = "find the rank that does not report this timeout and check its node, then resume from the last checkpoint",
+    absent  = {
+      "find out what happened to rank {rank} on {node}, then resume from checkpoint {saved:.0f}",
+      "find out what happened to {who}, then resume from the last checkpoint",
+    },
+    hung    = "inspect the rank that collective_hang named, if any: the others waited for it; then resume from the "
+      .. "last checkpoint",
+    waiting = "find the rank that does not report this timeout and check its node, then resume from the last "
+      .. "checkpoint",
   },
   evaluate = function(job, p)
     local missed   = job.absent:count():above(0)
@@ -39,30 +49,39 @@ rule "collective_timeout" {
     local goes_on  = job.step:age():min("job"):below(own:age() - 30):surely()
     local hung     = job.hang:ever():surely()
     return (waited | reported | missed:surely()):any("job") & ~(raised & ~goes_on),
-      { n = waited:count("job"), who = missed:surely(), absent = missed:any("job"), hung = ~missed:any("job"):surely() & hung, waiting = ~missed:any("job") & ~hung, saved = job.saved:last("step") }
+      {
+        n = waited:count("job"), who = missed:surely(), absent = missed:any("job"),
+        hung = ~missed:any("job"):surely() & hung, waiting = ~missed:any("job") & ~hung, saved = job.saved:last("step"),
+      }
   end,
 }
 
 rule "stack_in_collective" {
   family = "C2", severity = "warning", per = "job", every = { "stack", "10s" },
   summary = "A stack dump shows processes waiting in a collective",
-  needs = { stack = signal "stack_in_collective" { over = "10m" }, segv = signal "segfault" { over = "10m" }, bus = signal "bus_error" { over = "10m" } },
+  needs = {
+    stack = signal "stack_in_collective" { over = "10m" }, segv = signal "segfault" { over = "10m" },
+    bus = signal "bus_error" { over = "10m" },
+  },
   clear = "for 10m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
   shows = "printed stacks are inside a collective",
   actions = { otherwise = "compare the stacks: the others wait for the rank that is not in the same call" },
   evaluate = function(job, p)
-    local crashed = (job.segv:count():above(0) | job.bus:count():above(0)):surely():any("job")      -- Python prints where a process was that it could not save
+    -- Python prints where a process was that it could not save
+    local crashed = (job.segv:count():above(0) | job.bus:count():above(0)):surely():any("job")
     return job.stack:count():above(0):surely():any("job") & ~crashed
   end,
 }
 
 rule "collective_stalled" {
-  family = "C2", severity = "warning", per = "job", every = { "10s", "end" },      -- which ranks, the lines after the first say
+  -- Which ranks, the lines after the first say
+  family = "C2", severity = "warning", per = "job", every = { "10s", "end" },
   summary = "Some ranks have not entered a collective that others wait in",
   needs = { stall = signal "collective_stalled" { over = "5m" }, absent = signal "collective_unasked" { over = "5m" } },
   clear = "for 5m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
   shows = "some ranks have waited a minute for a collective; missing: {who}",
-  causes = { order = "ranks called different collectives, or one does something else meanwhile (a save, an evaluation)" },
+  causes = { order = "ranks called different collectives, or one does something else meanwhile (a save, an "
+    .. "evaluation)" },
   actions = { order = "if it does not resolve within minutes, inspect the ranks that Horovod names as missing" },
   evaluate = function(job, p)
     local seen = job.stall:count():above(0):surely()
@@ -81,7 +100,8 @@ rule "gpus_waited" {
     table  = signal "gpus_compared"    { over = "attempt" },
     step   = signal "step"             { over = "attempt" },
   },
-  -- One look is no proof while a job runs: a rank that saves for the others looks the same. It is one of a job that ended so.
+  -- One look is no proof while a job runs: a rank that saves for the others looks the same. It is one of a job that
+  -- ended so.
   params = { cold = 0.05, spin = 0.9, draw = 0.35, times = 2, held = 1e9 },
   yields_to = { "collective_hang", "collective_timeout", "rank_killed", "node_down" },
   shows = "at least {n:.0f} GPUs at full utilization and low power, {idle:.0f} idle with its memory in use",
@@ -95,21 +115,37 @@ rule "gpus_waited" {
     local held   = cold & job.memory:last():above(p.held):maybe()
     local after  = job.step:age():min("job"):below(job.gr:age():max("job"))         -- a step was made since
     -- A table whose rows have no name: one at rest, and a busy one that draws hardly more.
-    local rows   = job.table:last("busy"):below(p.times * job.table:last("idle")):surely() & ~job.step:age():min("job"):below(job.table:age()):surely()
+    local rows   = job.table:last("busy"):below(p.times * job.table:last("idle")):surely()
+                 & ~job.step:age():min("job"):below(job.table:age()):surely()
     return ((held:any("job") & spin:any("job") & (held | spin):all("job")):surely() & ~after:surely()) | rows,
-      { n = rows:choose(1, spin:count("job")), idle = rows:choose(1, held:count("job")), kernel = held:any("job"):surely() | rows }
+      {
+        n = rows:choose(1, spin:count("job")), idle = rows:choose(1, held:count("job")),
+        kernel = held:any("job"):surely() | rows,
+      }
   end,
 }
 
 rule "collective_failed" {
   family = "C2", severity = "critical", per = "job", every = { "nccl", "10s" },
   summary = "Collective failed",
-  needs = { saved = signal "checkpoint_saved" { over = "attempt" }, nccl = signal "nccl_error" { over = "attempt" }, first = signal "exception_raised" { over = "attempt" } },
+  needs = {
+    saved = signal "checkpoint_saved" { over = "attempt" }, nccl = signal "nccl_error" { over = "attempt" },
+    first = signal "exception_raised" { over = "attempt" },
+  },
   -- What a rank reports after another one raised an exception of its own is a consequence of that.
-  params = { others = { "unheeded", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError", "KeyboardInterrupt", "SystemExit" } },
-  yields_to = { "collective_hang", "collective_timeout", "rank_killed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory", "node_down", "node_lost" },
+  params = { others = {
+    "unheeded", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError", "KeyboardInterrupt",
+    "SystemExit",
+  } },
+  yields_to = {
+    "collective_hang", "collective_timeout", "rank_killed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory",
+    "node_down", "node_lost",
+  },
   shows = "ranks that report an NCCL error: {n:.0f}",
-  actions = { otherwise = { "check the network between the nodes (ibstat, NCCL_DEBUG=INFO), then resume from checkpoint {saved:.0f}", "check the network between the nodes (ibstat), then restart with NCCL_DEBUG=INFO" } },
+  actions = { otherwise = {
+    "check the network between the nodes (ibstat, NCCL_DEBUG=INFO), then resume from checkpoint {saved:.0f}",
+    "check the network between the nodes (ibstat), then restart with NCCL_DEBUG=INFO",
+  } },
   evaluate = function(job, p)
     local failed = job.nccl:count():above(0):surely()
     local own    = job.first:except { exception = p.others, part = "consequence" }
@@ -130,18 +166,24 @@ rule "collective_warned" {
     ended  = signal "end_reason"     { over = "attempt" },
     done   = signal "training_ended" { over = "attempt" },
   },
-  -- Of what it does without, NCCL warns when it starts, and the job goes on. The last words of a job are another matter.
+  -- Of what it does without, NCCL warns when it starts, and the job goes on. The last words of a job are another
+  -- matter.
   params = { last = "2m" },
-  yields_to = { "collective_hang", "collective_timeout", "collective_failed", "rank_killed", "rendezvous_failed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory",
-                "startup_crash", "storage_lost", "exception", "node_down", "node_lost", "preempted" },
+  yields_to = {
+    "collective_hang", "collective_timeout", "collective_failed", "rank_killed", "rendezvous_failed", "gpu_error",
+    "gpu_error_in_log", "cuda_out_of_memory", "startup_crash", "storage_lost", "exception", "node_down", "node_lost",
+    "preempted",
+  },
   shows = "ranks that report an NCCL warning and nothing after it: {n:.0f}",
-  actions = { otherwise = "read NCCL's warning in the log, check the network between the nodes, then restart with NCCL_DEBUG=INFO" },
+  actions = { otherwise = "read NCCL's warning in the log, check the network between the nodes, then restart with "
+    .. "NCCL_DEBUG=INFO" },
   evaluate = function(job, p)
     local warned = job.warned:count():above(0):surely()
     local age    = job.warned:age():min("job")
     local dated  = age:below("10000h"):surely()      -- one that came at this very tick has no age yet
     local after  = dated & (job.step:age():min("job"):below(age):surely() | job.loss:age():below(age):surely())
-    local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() | job.done:count():above(0):surely()
+    local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
+                 | job.done:count():above(0):surely()
     return warned:any("job") & ~(dated & age:above(p.last)):surely() & ~after & ~well, { n = warned:count("job") }
   end,
 }
@@ -153,7 +195,8 @@ rule "kernel_hang" {
   -- One rank alone may have a long kernel; DLRover waits for all of them, for five minutes.
   fire = "for 1m", yields_to = { "collective_hang", "rank_killed", "node_down" },
   shows = "the profilers of {n:.0f} ranks see a kernel that does not finish",
-  actions = { otherwise = "take stacks of all ranks (py-spy dump --native), then stop the job and resume from its last checkpoint" },
+  actions = { otherwise = "take stacks of all ranks (py-spy dump --native), then stop the job and resume from its "
+    .. "last checkpoint" },
   evaluate = function(job, p)
     local hung   = job.hung:min():above(0)
     local moving = job.step:delta():above(0):any("job"):surely()
@@ -182,7 +225,8 @@ rule "rendezvous_failed" {
   actions = {
     named   = "check the launcher of {who}: was it started, on which node, can it reach the first node?",
     port    = "kill the process that holds the port (ss -ltnp on the first node), or give the job another MASTER_PORT",
-    absent  = "find out why only {joined:.0f} of {wanted:.0f} ranks joined: the launcher on each node, the number of nodes, a firewall",
+    absent  = "find out why only {joined:.0f} of {wanted:.0f} ranks joined: the launcher on each node, the number of "
+      .. "nodes, a firewall",
     late    = "find out why not all ranks joined: the launcher on each node, the number of nodes, a firewall",
     refused = "check that each node can reach MASTER_ADDR:MASTER_PORT and that rank 0 has started",
   },
@@ -193,7 +237,11 @@ rule "rendezvous_failed" {
     local missed = job.missed:count():above(0):surely()
     local counted = job.timeout:last("wanted"):above(0):surely()
     return (timeout | failed | port | missed:any("job")) & ~met:surely(),
-      { who = missed, named = missed:any("job"), port = port, absent = timeout & counted, late = timeout & ~counted & ~missed:any("job"), refused = failed, joined = job.timeout:last("joined"), wanted = job.timeout:last("wanted") }
+      {
+        who = missed, named = missed:any("job"), port = port, absent = timeout & counted,
+        late = timeout & ~counted & ~missed:any("job"), refused = failed, joined = job.timeout:last("joined"),
+        wanted = job.timeout:last("wanted"),
+      }
   end,
 }
 
@@ -213,7 +261,8 @@ rule "rendezvous_unfinished" {
   evaluate = function(job, p)
     local begun = (job.step:count():above(0) | job.loss:count():above(0)):surely():any("job")
     local known = job.raised:count():above(0):surely():any("job")
-    return job.trouble:count():above(0):surely() & ~begun & ~known & ~job.ended:last():is("completed", "cancelled"):surely()
+    return job.trouble:count():above(0):surely() & ~begun & ~known
+         & ~job.ended:last():is("completed", "cancelled"):surely()
   end,
 }
 
@@ -223,7 +272,8 @@ rule "hung_task" {
   needs = { task = signal "hung_task" { over = "10m" } },
   clear = "for 10m", yields_to = { "collective_hang", "node_down" },
   shows = "process {pid:.0f} has been blocked for more than {seconds}",
-  actions = { otherwise = "see what process {pid:.0f} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root), usually a file system or a GPU; drain the node if it stays blocked" },
+  actions = { otherwise = "see what process {pid:.0f} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root), "
+    .. "usually a file system or a GPU; drain the node if it stays blocked" },
   evaluate = function(job, p)
     return job.task:count():above(0), { pid = job.task:last("pid"), seconds = job.task:last("seconds") }
   end,
@@ -237,14 +287,17 @@ rule "file_server_lost" {
     back   = signal "file_server_back"   { over = "attempt" },
     step   = signal "step"               { over = "attempt" },
   },
-  -- The kernel says it once in some minutes. A server that was slow for one answers at once, and steps may go on meanwhile.
+  -- The kernel says it once in some minutes. A server that was slow for one answers at once, and steps may go on
+  -- meanwhile.
   params = { waits = "2m" }, yields_to = { "collective_hang", "node_down" },
   shows = "{server} does not respond; kernel messages about it: {n:.0f}",
-  actions = { otherwise = "check that {server} and the network to it are up; processes that wait for it cannot be killed and continue when it responds" },
+  actions = { otherwise = "check that {server} and the network to it are up; processes that wait for it cannot be "
+    .. "killed and continue when it responds" },
   evaluate = function(job, p)
     local n    = job.silent:count()
     local back = job.back:age():below(job.silent:age()):surely()
     local on   = job.step:age():min("job"):below(job.silent:age()):surely()
-    return ((n:above(1) | (n:above(0) & job.silent:age():at_least(p.waits))) & ~back & ~on):surely(), { n = n, server = job.silent:last("server") }
+    return ((n:above(1) | (n:above(0) & job.silent:age():at_least(p.waits))) & ~back & ~on):surely(),
+         { n = n, server = job.silent:last("server") }
   end,
 }

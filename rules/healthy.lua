@@ -70,7 +70,7 @@ rule "healthy" {
     ended = signal "end_reason" { over = "attempt" },
     lost  = signal "checkpoint_missing"  { over = "attempt" },
     other = signal "checkpoint_mismatch" { over = "attempt" },
-    core  = finding { "stalled", "loss_diverged", "loss_not_finite" },
+    core  = finding { "stalled", "no_first_step", "loss_diverged", "loss_not_finite" },
     rest  = finding "*",
   },
   shows = "{steps:.0f} steps, loss {from:.3f} to {to:.3f}",

@@ -4,7 +4,7 @@ rule "rendezvous_hang" {
   family = "C1", severity = "critical", per = "job", every = "5s",
   summary = "Rendezvous timed out",
   needs = {
-    stalled  = finding "stalled",
+    stalled  = finding { "stalled", "no_first_step" },
     step     = signal "step"                { over = "attempt" },
     loss     = signal "loss"                { over = "attempt" },
     process  = signal "process_cpu"         { over = "attempt" },

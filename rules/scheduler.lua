@@ -56,7 +56,7 @@ rule "time_limit" {
     ended   = signal "end_reason" { over = "attempt" },
     limit   = signal "time_limit" { over = "attempt" },
     step    = signal "step"       { over = "attempt" },
-    stalled = finding "stalled",
+    stalled = finding { "stalled", "no_first_step" },
     stood   = finding "stalled_at_limit",
   },
   shows = "the scheduler ended the job at its time limit, after step {step:.0f}",

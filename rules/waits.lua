@@ -10,19 +10,23 @@ rule "straggler_by_waits" {
     gap   = signal "step_gap"      { over = 64, least = 8 },
     step  = signal "step"          { over = "attempt" },
   },
-  -- The others lose `lost` of their time to it, and wait at least twice as often. A whole window of waiting is a validation, a save or a
-  -- hang, not a slow step: steps must go on, or, where none is read, the others must work in between. A pause of `save` or more that the window still holds
-  -- is no slow step either.
+  -- The others lose `lost` of their time to it, and wait at least twice as often. A whole window of waiting is a
+  -- validation, a save or a hang, not a slow step: steps must go on, or, where none is read, the others must work in
+  -- between. A pause of `save` or more that the window still holds is no slow step either.
   params = { lost = 0.3, times = 2, whole = 0.95, still = 6, save = "5s", window = 6 },
   state = { pause = 0 },      -- for so many ticks the window still has the last pause of the steps in it
   fire = "6 of 6", clear = "6 of 8", yields_to = { "straggler", "rank_stopped", "stalled", "node_down" },
   shows = "rank {rank} on {node} was waiting in {own:.0%} of the samples, the others in {typical:.0%}",
   causes = {
-    late = "its steps take longer than the others': more work, a busy host, a slow disk or pauses; see what its process does (py-spy dump)",
+    late = "its steps take longer than the others': more work, a busy host, a slow disk or pauses; see what its "
+      .. "process does (py-spy dump)",
   },
   actions = {
-    late = { "see what rank {rank} on {node} does (top, py-spy dump --pid {pid:.0f}); drain {node} if it has no more work than the others",
-             "see what rank {rank} does (top, py-spy dump --pid {pid:.0f})", "see what rank {rank} on {node} does (top, py-spy dump); drain {node} if it has no more work than the others",
+    late = { "see what rank {rank} on {node} does (top, py-spy dump --pid {pid:.0f}); drain {node} if it has no more "
+      .. "work than the others",
+             "see what rank {rank} does (top, py-spy dump --pid {pid:.0f})",
+             "see what rank {rank} on {node} does (top, py-spy dump); drain {node} if it has no more work than the "
+             .. "others",
              "see what rank {rank} does (top, py-spy dump)" },
   },
   evaluate = function(job, p, state)
@@ -36,11 +40,12 @@ rule "straggler_by_waits" {
     state.pause   = (~steps):surely():choose(p.window, greatest(state.pause - 1, 0))
     local paused  = state.pause:above(0)
     local stopped = job.state:last():is("stopped", "traced", "zombie"):any("job"):surely()
-    return late & few & (steps:surely() | (works & steps:maybe())) & ~paused & ~stopped, { own = own, typical = typical, pid = job.pid:last(), late = late }
+    return late & few & (steps:surely() | (works & steps:maybe())) & ~paused & ~stopped,
+         { own = own, typical = typical, pid = job.pid:last(), late = late }
   end,
 }
 
--- ---- cases ------------------------------------------------------------------------------------------------------------------------
+-- ---- cases --------------------------------------------------------------------------------------
 
 case "one of four is late in each step" {
   ranks = 4, { lasting = "2m", wait_share = noise(0.2, 0.05), process_cpu = 0.8 },
@@ -48,30 +53,59 @@ case "one of four is late in each step" {
   fires = { { "straggler_by_waits", rank = 1, cause = "late", within = "70s" } },
 }
 case "the others have next to nothing to do but to wait for it" {
-  ranks = 4, { lasting = "3m", phase = "train", step = steps(0.3), wait_share = noise(0.97, 0.01), rank = { [1] = { wait_share = noise(0.05, 0.02) } } },
+  ranks = 4,
+  {
+    lasting = "3m", phase = "train", step = steps(0.3), wait_share = noise(0.97, 0.01),
+    rank = { [1] = { wait_share = noise(0.05, 0.02) } },
+  },
   fires = { { "straggler_by_waits", rank = 1 } },
 }
 case "one of two is late in each step" {
-  ranks = 2, { lasting = "2m", phase = "train", step = steps(0.5), wait_share = noise(0.6, 0.05), rank = { [0] = { wait_share = noise(0.1, 0.02) } } },
+  ranks = 2,
+  {
+    lasting = "2m", phase = "train", step = steps(0.5), wait_share = noise(0.6, 0.05),
+    rank = { [0] = { wait_share = noise(0.1, 0.02) } },
+  },
   fires = { { "straggler_by_waits", rank = 0 } },
 }
 case "rank 0 validates for a minute, and the others wait" {
-  ranks = 4, { lasting = "2m", wait_share = noise(0.2, 0.05) }, { lasting = "1m", wait_share = 1, rank = { [0] = { wait_share = 0 } } }, { lasting = "2m", wait_share = noise(0.2, 0.05) },
+  ranks = 4, { lasting = "2m", wait_share = noise(0.2, 0.05) },
+  { lasting = "1m", wait_share = 1, rank = { [0] = { wait_share = 0 } } },
+  { lasting = "2m", wait_share = noise(0.2, 0.05) },
 }
 case "rank 0 validates for three quarters of a minute, and then the steps go on" {
   ranks = 3, { lasting = "1m", phase = "train", step = steps(0.5), wait_share = noise(0.3, 0.03) },
   { lasting = "45s", step = silent, wait_share = 1, process_cpu = 0.2, rank = { [0] = { wait_share = 0 } } },
-  { lasting = "2m", step = steps(0.5, 121), wait_share = noise(0.4, 0.03), rank = { [0] = { wait_share = noise(0.15, 0.03) } } },
+  {
+    lasting = "2m", step = steps(0.5, 121), wait_share = noise(0.4, 0.03),
+    rank = { [0] = { wait_share = noise(0.15, 0.03) } },
+  },
 }
 case "rank 0 saves for eight seconds, again and again" {
   ranks = 3, { lasting = "1m", phase = "train", step = steps(0.1), wait_share = noise(0.3, 0.03) },
-  { lasting = "8s", step = silent, wait_share = 1, rank = { [0] = { wait_share = 0 } } }, { lasting = "10s", step = steps(0.1, 601), wait_share = noise(0.3, 0.03), rank = { [0] = { wait_share = noise(0.1, 0.03) } } },
-  { lasting = "8s", step = silent, wait_share = 1, rank = { [0] = { wait_share = 0 } } }, { lasting = "10s", step = steps(0.1, 701), wait_share = noise(0.3, 0.03), rank = { [0] = { wait_share = noise(0.1, 0.03) } } },
-  { lasting = "8s", step = silent, wait_share = 1, rank = { [0] = { wait_share = 0 } } }, { lasting = "30s", step = steps(0.1, 801), wait_share = noise(0.3, 0.03), rank = { [0] = { wait_share = noise(0.1, 0.03) } } },
+  { lasting = "8s", step = silent, wait_share = 1, rank = { [0] = { wait_share = 0 } } },
+  {
+    lasting = "10s", step = steps(0.1, 601), wait_share = noise(0.3, 0.03),
+    rank = { [0] = { wait_share = noise(0.1, 0.03) } },
+  },
+  { lasting = "8s", step = silent, wait_share = 1, rank = { [0] = { wait_share = 0 } } },
+  {
+    lasting = "10s", step = steps(0.1, 701), wait_share = noise(0.3, 0.03),
+    rank = { [0] = { wait_share = noise(0.1, 0.03) } },
+  },
+  { lasting = "8s", step = silent, wait_share = 1, rank = { [0] = { wait_share = 0 } } },
+  {
+    lasting = "30s", step = steps(0.1, 801), wait_share = noise(0.3, 0.03),
+    rank = { [0] = { wait_share = noise(0.1, 0.03) } },
+  },
 }
 case "all ranks wait for their data" {
   ranks = 4, { lasting = "4m", phase = "train", step = steps(1), wait_share = noise(0.8, 0.05) },
 }
 case "rank 0 writes the log, and waits a little less" {
-  ranks = 4, { lasting = "4m", phase = "train", step = steps(1), wait_share = noise(0.4, 0.05), rank = { [0] = { wait_share = noise(0.2, 0.05) } } },
+  ranks = 4,
+  {
+    lasting = "4m", phase = "train", step = steps(1), wait_share = noise(0.4, 0.05),
+    rank = { [0] = { wait_share = noise(0.2, 0.05) } },
+  },
 }

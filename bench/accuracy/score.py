@@ -11,7 +11,7 @@ HANGS = {"C1", "C2", "C3"}
 NO_FAMILY = {"IO"}               # words of labels that are no family of the catalogue
 CANCELLED = "F-cancel"
 # Rules about silence: without times in a recording they say nothing.
-SILENCE = {"stalled", "stalled_at_limit", "rendezvous_hang", "collective_hang", "idle_hang"}
+SILENCE = {"stalled", "log_silent", "stalled_at_limit", "rendezvous_hang", "collective_hang", "idle_hang"}
 
 
 @dataclass

@@ -1,0 +1,238 @@
+-- Hangs of unknown kind (family C). hang.lua finds the kind: in a collective (C2), outside of one (C3); rendezvous.lua
+-- finds C1.
+--
+-- Two findings say what is seen: `no_activity` (processes, collectives or GPUs) and `training_finished` (the log).
+-- `stalled` needs `no_activity` and is critical after a short limit; `log_silent` has nothing but the log, where a long
+-- validation looks the same, and is a warning after a long one. Where the kind is found, they yield to it.
+-- `no_first_step` is for the rules that know what a start waits for.
+
+-- Whether the GPU samples show the standstill. One sample, or one from before the last step, does not. Unknown counts
+-- as yes.
+local function sampled_since(samples, step)
+  return (samples:age():below(step:age():min("job")) & samples:count():above(1)):maybe()
+end
+
+-- The age of the job's progress: a step, a loss, a line of an evaluation.
+local function progress_age(job)
+  local steps = job.step:age():min("job")
+  local eval  = job.phase:last():is("eval"):surely():choose(job.phase:age(), steps)
+  return least(steps, eval, job.loss:age():fill(steps))
+end
+
+rule "gpus_spinning" {
+  severity = "none", per = "job", every = "5s",
+  summary = "All GPUs spin in a kernel that does no work",
+  needs = {
+    step    = signal "step"             { over = "attempt" },
+    gr      = signal "gr_engine_active" { over = "30s" },
+    gr_long = signal "gr_engine_active" { over = "5m" },
+    sm      = signal "sm_active"        { over = "30s" },
+  },
+  params = { spins = 0.9, work = 0.2 },
+  evaluate = function(job, p)
+    local gr = job.gr:mean():fill(job.gr_long:last())
+    return (gr:above(p.spins) & job.sm:mean():below(p.work) & sampled_since(job.gr_long, job.step)):all("job")
+  end,
+}
+
+rule "no_activity" {
+  severity = "none", per = "job", every = "5s",
+  summary = "No activity of processes, collectives or GPUs",
+  needs = {
+    step     = signal "step"                { over = "attempt" },
+    cpu      = signal "process_cpu"         { over = "45s" },
+    lately   = signal "process_cpu"         { over = "10s" },
+    -- Data loaders that start, and compilers, work for their rank
+    children = signal "children_cpu"        { over = "45s" },
+    state    = signal "process_state"       { over = "attempt" },
+    call     = signal "wait_syscall"        { over = "attempt" },
+    launched = signal "collective_launched" { over = "30s" },
+    done     = signal "collective_done"     { over = "30s" },
+    gr       = signal "gr_engine_active"    { over = "30s" },
+    gr_long  = signal "gr_engine_active"    { over = "5m" },
+    spinning = finding "gpus_spinning",
+  },
+  -- A rank that computes while others wait for it, or that writes, may validate or save for all of them: for
+  -- `patience`.
+  params = { idle = 0.05, awake = 0.15, computes = 0.1, busy = 0.5, patience = "5m" },
+  state = { resumed = 0 },      -- seconds in which a process that was stopped and continued may still find its pace
+  evaluate = function(job, p, state)
+    local recent    = job.step:age():min("job"):below(p.patience)
+    local cpu       = job.cpu:mean()
+    local process   = job.state:last()
+    local stopped   = process:is("stopped", "traced", "zombie"):any("job"):surely()
+    local continued = ~stopped & state.resumed:above(0)
+    state.resumed   = stopped:choose(30, greatest(state.resumed - 5, 0))
+    local launched  = job.launched:last()
+    local moving    = job.launched:delta():above(0):any("job"):surely()      -- slow, but it goes on
+    local waiting   = launched:above(job.done:last()):any("job")
+    local computing = (launched:below(launched:max("job")) & cpu:above(p.computes)):any("job"):surely() & recent
+    local awake     = job.lately:max():max("job"):above(p.awake):surely()
+    -- Runnable, but the host is overloaded
+    local starved   = (process:is("running") & cpu:below(p.idle)):any("job"):surely()
+    local writing   = (job.call:last():is("write", "pwrite64", "writev", "fsync", "fdatasync", "close", "msync",
+                            "munmap", "sync")
+                       | process:is("disk_sleep")):any("job"):surely() & recent
+    local idle      = (cpu + job.children:mean():fill(0)):max("job"):below(p.idle) & ~awake & ~starved & ~writing
+    local gr        = job.gr:mean():fill(job.gr_long:last())
+    local cold      = (gr:below(p.idle) & sampled_since(job.gr_long, job.step)):any("job")
+                    & ~cpu:above(p.busy):any("job"):surely()
+    local seen      = (waiting & ~computing):surely() | stopped | idle:surely() | cold:surely()
+                    | job.spinning:now():surely()
+    return seen & ~moving & ~continued
+  end,
+}
+
+rule "training_finished" {
+  severity = "none", per = "job", every = "5s",
+  summary = "Training finished, or every process has exited",
+  needs = {
+    step  = signal "step"           { over = "attempt" },
+    loss  = signal "loss"           { over = "attempt" },
+    over  = signal "training_over"  { over = "attempt" },
+    due   = signal "training_due"   { over = "attempt" },
+    ended = signal "training_ended" { over = "attempt" },
+    cpu   = signal "process_cpu"    { over = "attempt" },
+  },
+  -- If steps (or losses, where no step is read) follow the message, it was about an epoch.
+  params = { later = "10s" },
+  evaluate = function(job, p)
+    local steps   = job.step:age():min("job")
+    local made    = job.step:count():is(0):all("job"):surely():choose(job.loss:age():fill(steps), steps)
+    local said    = least(job.over:age(), job.due:age()):below(made + p.later):surely()
+    local exited  = job.cpu:count():above(0):surely():any("job") & job.cpu:age():count("job"):is(0)
+    return said | exited | job.ended:count():above(0):surely()
+  end,
+}
+
+rule "stalled" {
+  family = "C", severity = "critical", per = "job", every = "5s",
+  summary = "No training progress",
+  needs = {
+    idle     = finding "no_activity",
+    finished = finding "training_finished",
+    step     = signal "step"     { over = "attempt" },
+    loss     = signal "loss"     { over = "attempt" },
+    gap      = signal "step_gap" { over = 64, lag = 4, least = 8 },
+    gaps     = signal "step_gap" { over = "attempt", least = 8 },
+    phase    = signal "phase"    { over = "attempt" },
+  },
+  -- The limit is `k` times the 99th percentile of the last step times, from `least` to `most`, or twice the longest
+  -- pause that ended. In a save or an evaluation it is at least as long as `steps` steps take. With fewer than eight
+  -- steps it is `start`; once the log says that training is finished, `most`, for processes take time to exit.
+  params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", start = "20m" },
+  state = { longest = 0, was = 0 }, fire = "2 of 2", clear = "1 of 1",
+  yields_to = {
+    "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout",
+    "rank_killed", "node_down",
+  },
+  shows = "no step for {age}, {beyond} over the limit that this job's earlier steps allow; its processes, "
+    .. "collectives or GPUs show no activity",
+  causes = {
+    saving     = "progress stopped while a checkpoint was written",
+    evaluating = "progress stopped during an evaluation",
+  },
+  actions = {
+    saving     = "check the file system that the checkpoint is written to; if it is healthy, stop the job and resume "
+      .. "from the previous checkpoint",
+    evaluating = "see what the processes wait for (py-spy dump on each), unless the evaluation data is large",
+    otherwise  = "see what the processes wait for (py-spy dump on each), then stop the job and resume from its last "
+      .. "checkpoint",
+  },
+  evaluate = function(job, p, state)
+    local age     = progress_age(job)
+    local begun   = job.step:count():above(0):any("job") | job.loss:count():above(0)
+    local ended   = age:below(state.was * "1s"):surely() & job.gaps:count():max("job"):above(0):surely()
+    state.longest = ended:choose(greatest(state.longest, state.was), state.longest)
+    state.was     = (age / "1s"):fill(0)
+    local usual   = job.gap:quantile(0.99):max("job"):fill(job.gaps:max():max("job"))
+    local own     = greatest((p.k * usual):clamp(p.least, p.most), 2 * usual, 2 * state.longest * "1s")
+    local pausing = job.phase:last():is("eval", "checkpoint"):surely()
+    local pause   = greatest(own, (p.steps * job.gap:median():max("job")):clamp(p.brief, p.most))
+    local known   = job.gaps:count():max("job"):at_least(8):surely():choose(pausing:choose(pause, own), p.start)
+    local limit   = job.finished:now():surely():choose(greatest(known, p.most), known)
+    return begun & age:above(limit) & job.idle:now(),
+      {
+        age = age, beyond = age - limit, saving = job.phase:last():is("checkpoint"),
+        evaluating = job.phase:last():is("eval"),
+      }
+  end,
+}
+
+rule "no_first_step" {
+  severity = "none", per = "job", every = "5s",
+  summary = "No first step, and the processes are idle",
+  needs = {
+    idle     = finding "no_activity",
+    step     = signal "step"          { over = "attempt" },
+    loss     = signal "loss"          { over = "attempt" },
+    cpu      = signal "process_cpu"   { over = "45s" },
+    lately   = signal "process_cpu"   { over = "10s" },
+    worked   = signal "process_cpu"   { over = "attempt" },
+    children = signal "children_cpu"  { over = "45s" },
+    state    = signal "process_state" { over = "attempt" },
+    phase    = signal "phase"         { over = "attempt" },
+    met      = signal "rendezvous"    { over = "attempt" },
+  },
+  -- Preparation may take `start` (data, compilation), but not while every process is idle and has been from the start.
+  -- Processes that used `worked` seconds of CPU may have trained, and the log format is not recognized.
+  params = { start = "20m", patience = "60s", idle = 0.02, awake = 0.15, worked = 120 },
+  fire = "2 of 2", clear = "1 of 1",
+  evaluate = function(job, p)
+    local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
+    local age     = progress_age(job)
+    local cpu     = job.cpu:mean()
+    local starved = (job.state:last():is("running") & cpu:below(0.05)):any("job"):surely()
+    local awake   = job.lately:max():max("job"):above(p.awake):surely()
+    local trained = (job.worked:mean():max("job") * age):above(p.worked):surely()
+    local idle    = (cpu + job.children:mean():fill(0)):max("job"):below(p.idle) & ~awake & ~starved & ~trained
+    local starts  = job.phase:last():is("starting") | job.met:last():is("joined", "waiting")
+    local late    = starts & age:above(p.start) & (job.idle:now() | job.met:last():is("waiting"):surely())
+    return never & ((idle & age:above(p.patience)):surely() | late:surely())
+  end,
+}
+
+rule "log_silent" {
+  family = "C", severity = "warning", per = "job", every = "10s",
+  summary = "No training progress in the log",
+  needs = {
+    finished = finding "training_finished",
+    step     = signal "step"             { over = "attempt" },
+    loss     = signal "loss"             { over = "attempt" },
+    phase    = signal "phase"            { over = "attempt" },
+    evals    = signal "eval_time"        { over = "attempt", least = 1 },
+    saved    = signal "checkpoint_saved" { over = "attempt" },
+    again    = signal "run_started"      { over = "attempt" },
+    met      = signal "rendezvous"       { over = "attempt" },
+    gaps     = signal "step_gap"         { over = "attempt", least = 1 },
+    alive    = signal "any"              { over = "attempt" },
+  },
+  -- Progress is also a finished evaluation, a checkpoint and another start. The limit is `least`, or `times` the
+  -- longest interval so far. Before `few` steps or losses the job's pace is not known, and only a log that prints
+  -- nothing at all is silent.
+  params = { least = "30m", times = 5, few = 8 },
+  state = { longest = 0, was = 0 }, clear = "1 of 1",
+  yields_to = {
+    "stalled", "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang",
+    "collective_timeout", "rank_killed", "node_down",
+  },
+  shows = "no progress in the log for {age}; the longest interval before was {longest}",
+  causes = { log = "only the log is available: a long validation, save or data preparation that prints nothing until "
+    .. "it is done looks the same" },
+  actions = { log = "check whether its processes still run; if so, see what they wait for (py-spy dump on each), "
+    .. "then stop the job and resume from its last checkpoint" },
+  evaluate = function(job, p, state)
+    local steps   = job.step:age():min("job")
+    local silent  = job.alive:age():min("job")
+    local age     = least(progress_age(job), job.evals:age():min("job"):fill(steps), job.saved:age():fill(steps),
+                          job.again:age():fill(steps)):fill(silent)
+    state.longest = age:below(state.was * "1s"):surely():choose(greatest(state.longest, state.was), state.longest)
+    state.was     = (age / "1s"):fill(0)
+    local longest = greatest(state.longest * "1s", job.gaps:max():max("job"):fill(0))
+    local enough  = greatest(job.step:count():max("job"), job.loss:count():fill(0)):at_least(p.few):surely()
+    local starts  = (job.phase:last():is("starting") | job.met:last():is("joined", "waiting")):surely()
+                  & silent:above(p.least):maybe()
+    return (enough | starts) & age:above(greatest(p.least, p.times * longest)) & ~job.finished:now():surely(),
+         { age = age, longest = longest, log = enough | starts }
+  end,
+}
