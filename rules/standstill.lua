@@ -153,7 +153,7 @@ rule "stalled" {
     local limit   = job.finished:now():surely():choose(greatest(known, p.most), known)
     return begun & age:above(limit) & job.idle:now(),
       {
-        age = age, beyond = age - limit, saving = job.phase:last():is("checkpoint"),
+        age = age, limit = limit, beyond = age - limit, saving = job.phase:last():is("checkpoint"),
         evaluating = job.phase:last():is("eval"),
       }
   end,

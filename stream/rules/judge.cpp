@@ -10,7 +10,7 @@ namespace {
 
 constexpr Duration first_quarantine = std::chrono::seconds{60};
 constexpr std::uint32_t longest_quarantine = 6;     // doublings
-constexpr std::size_t most_findings_explained = 4;  // a rule built on more findings carries no evidence of them
+constexpr std::size_t most_findings_explained = 4;  // of those that say yes
 
 }  // namespace
 
@@ -241,7 +241,7 @@ void Judge::explain(RuleIndex index, Slot slot, AlertTransition& transition) {
 }
 
 void Judge::add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition) {
-  if (rule.findings.size() > most_findings_explained) return;
+  std::size_t explained = 0;
   for (const RuleIndex index : rule.findings) {
     const Rule& declared = pack_->rules[static_cast<std::size_t>(index)];
     const auto view = script_answers_.find(index);
@@ -256,6 +256,8 @@ void Judge::add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransitio
       evaluator_.run(base.cold);
       explaining_ = false;
     }
+    if (evaluator_.truth_at(base.answer, base.per, at) != Truth::yes) continue;
+    if (++explained > most_findings_explained) return;
     AlertTransition of_base;
     Explanation{base, graph(), evaluator_, facts_.topology,
                 [this](double symbol) { return facts_.symbols.text(symbol); }}

@@ -45,7 +45,8 @@ class Commands(WithJournal):
 
     def test_the_terminal_says_each_doubt_of_an_alert_once(self):
         reported = tocsin("replay", self.base / "journal", "--verbose").stdout
-        unknown = re.findall(r"^ +cannot decide +(\w+) is unknown: .+$", reported.split("resolved")[0], re.MULTILINE)
+        doubts = re.findall(r"^ +cannot decide +([\w ,]+) (?:is|are) unknown: .+$", reported.split("resolved")[0], re.MULTILINE)
+        unknown = [name for doubt in doubts for name in doubt.split(", ")]
         self.assertGreater(len(unknown), 0, reported)
         self.assertEqual(sorted(unknown), sorted(set(unknown)))
 
