@@ -98,10 +98,21 @@ void check_least(const Table& table, const NeedSource& need) {
                                           "; the need would be unknown for ever: lower least, or lengthen over");
 }
 
+void read_full(const Table& table, NeedSource& need) {
+  need.window.full = table.yes("full").value_or(false);
+  if (need.window.full && need.window.accumulated())
+    table.problem("full",
+                  "full and over = \"attempt\" or \"earlier\": they have no length to fill; leave full out, or write "
+                  "over as a time or a number of points");
+  if (need.window.full && need.window.least && need.window.span == stream::WindowSpec::Span::points)
+    table.problem("least",
+                  "full = true waits for all " + std::to_string(need.window.points) + " points: leave least out");
+}
+
 int signal_table(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
   const Table table = table_argument(state, 1, "signal \"" + name + "\"");
-  table.allow({"over", "lag", "least", "freeze"});
+  table.allow({"over", "lag", "least", "full", "freeze"});
   NeedSource need;
   need.file = table.place().file;
   need.line = table.place().line;
@@ -111,6 +122,7 @@ int signal_table(lua_State* state) {
   if (const auto least = table.whole("least", 1, 65'536)) need.window.least = *least;
   need.freeze = table.yes("freeze").value_or(false);
   check_least(table, need);
+  read_full(table, need);
   push_need(state, table.collection(), std::move(need));
   return 1;
 }

@@ -27,6 +27,7 @@ std::string usage(const Operation& entry) {
   const std::string before = entry.on == Shape::window    ? "w:"
                              : entry.on == Shape::mask    ? "m:"
                              : entry.on == Shape::finding ? "f:"
+                             : entry.on == Shape::job     ? "job:"
                                                           : "x:";
   switch (entry.takes) {
     case Takes::column: return before + name + "(y)";
@@ -72,8 +73,10 @@ bool concrete(const Operation& entry) { return entry.op == Op::number || entry.o
 bool across(const Operation& entry) { return entry.takes == Takes::group || entry.takes == Takes::number_group; }
 
 constexpr std::array chapters{
-    Chapter{"Windows", "A need over a span of time. One word makes a column of it: a value per member.",
+    Chapter{"Windows", "A need over a span of time. One word makes a column of it, a value per member, or a mask.",
             [](const Operation& e) { return word(e) && e.on == Shape::window; }},
+    Chapter{"The job", "What evaluate is called with: its needs, and one word of its own.",
+            [](const Operation& e) { return word(e) && e.on == Shape::job; }},
     Chapter{"Findings", "What another rule says. One word makes a mask of it.",
             [](const Operation& e) { return word(e) && e.on == Shape::finding; }},
     Chapter{"Columns, member by member",
@@ -166,7 +169,7 @@ constexpr std::string_view declarations = R"lua(---@class tocsin.need
 ---@field mode? "live"|"canary"|"shadow"
 ---@field shows? string
 ---@field causes? table<string, string>
----@field evaluate fun(job: table<string, any>, p: table<string, any>, state: table<string, any>): tocsin.mask, table<string, any>?
+---@field evaluate fun(job: tocsin.job, p: table<string, any>, state: table<string, any>): tocsin.mask, table<string, any>?
 
 ---@param name string
 ---@return fun(head: tocsin.rule)
@@ -181,7 +184,7 @@ function tune(name) end
 function case(name) end
 
 ---@param name string
----@return fun(span: { over: string|integer, lag?: string|integer, least?: integer, freeze?: boolean }): tocsin.need
+---@return fun(span: { over: string|integer, lag?: string|integer, least?: integer, full?: boolean, freeze?: boolean }): tocsin.need
 function signal(name) end
 
 ---@param rules string|string[]
@@ -230,9 +233,10 @@ std::string reference() {
 
 std::string editor_stubs() {
   std::string out = "---@meta\n-- The words of rules, for editors. Not loaded by the engine.\n\n";
-  for (const Shape shape : {Shape::window, Shape::finding, Shape::column, Shape::mask}) {
+  for (const Shape shape : {Shape::job, Shape::window, Shape::finding, Shape::column, Shape::mask}) {
     const std::string local{name(shape)};
     out += "---@class " + class_of(shape) + "\n";
+    if (shape == Shape::job) out += "---@field [string] any\n";
     if (shape == Shape::column)
       for (const char* operation : {"add", "sub", "mul", "div"})
         for (const char* other : {"number", "tocsin.column"})

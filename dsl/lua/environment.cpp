@@ -105,10 +105,11 @@ int global_newindex(lua_State* state) {
 void register_environment(lua_State* state, void (*declare)(lua_State*)) {
   register_values(state);
   push_standard_functions(state);
-  push_function(state, stream::Op::greatest);
-  lua_setfield(state, -2, "greatest");
-  push_function(state, stream::Op::least);
-  lua_setfield(state, -2, "least");
+  for (const stream::Operation& entry : stream::operations()) {
+    if (entry.takes != stream::Takes::columns) continue;
+    push_function(state, entry.op);
+    lua_setfield(state, -2, std::string{entry.name}.c_str());
+  }
   declare(state);
   lua_rawsetp(state, LUA_REGISTRYINDEX, &names_key);
 

@@ -17,6 +17,10 @@ constexpr Holds nothing = 0, other = 1, traced = 2, job = 4, params = 8, state =
                 gives_other = 64;
 using Registers = std::vector<Holds>;
 
+bool is_function(const std::string& name) {  // greatest, least
+  const auto op = stream::find_operation(name, stream::Shape::column);
+  return op && stream::operation(*op).takes == stream::Takes::columns;
+}
 bool concrete_word(std::string_view word) { return word == "number" || word == "yes" || word == "each"; }
 bool word_of_values(std::string_view word) {
   for (const stream::Operation& entry : stream::operations())
@@ -99,7 +103,7 @@ class Flow {
       case op_lfalseskip: set(i.a(), other); return reach(at(2), r);
       case op_gettabup: {
         const std::string* name = text(i.c());
-        set(i.a(), name && (*name == "greatest" || *name == "least") ? gives_traced : other);
+        set(i.a(), name && is_function(*name) ? gives_traced : other);
         break;
       }
       case op_gettable:

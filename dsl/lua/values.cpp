@@ -127,10 +127,30 @@ std::string key_text(lua_State* state, int index) {
   return std::string{"a "} + luaL_typename(state, index);
 }
 
+// job:age().
+int call_of_job(lua_State* state) {
+  Evaluation& evaluation = evaluation_of(state);
+  const auto op = static_cast<Op>(lua_tointeger(state, lua_upvalueindex(1)));
+  const std::string word{stream::operation(op).name};
+  if (luaL_testudata(state, 1, job_type) == nullptr || lua_gettop(state) > 1)
+    stop(state, "'" + word + "' is a word of the job itself, with nothing in parentheses: job:" + word + "()");
+  if (evaluation.rule.scope == stream::Scope::cluster)
+    stop(state, word +
+                    "() is the age of a job's attempt, and the cluster has none; how long ago a signal's newest value "
+                    "came is cluster.xid:age()");
+  apply(state, evaluation, op, {});
+  return 1;
+}
+
 int job_index(lua_State* state) {
   Evaluation& evaluation = evaluation_of(state);
   const std::string key = key_text(state, 2);
   const auto need = evaluation.needs.find(key);
+  if (const auto word = stream::find_operation(key, Shape::job); word && need == evaluation.needs.end()) {
+    lua_pushinteger(state, static_cast<lua_Integer>(*word));
+    lua_pushcclosure(state, call_of_job, 1);
+    return 1;
+  }
   if (need == evaluation.needs.end())
     stop(state,
          "'" + key + "' is not in needs" + nearest(key, keys(evaluation.needs)) + ": what a rule reads it lists there");

@@ -305,7 +305,8 @@ std::string_view advice(Shape shape) {
     case Shape::window: return "reduce it over time first: :last(), :mean()";
     case Shape::column: return "make a mask of it: :above(…), :is(…)";
     case Shape::finding: return ":now(), :ever()";
-    case Shape::mask: return "";
+    case Shape::mask:
+    case Shape::job: return "";
   }
   return "";
 }

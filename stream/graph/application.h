@@ -48,6 +48,7 @@ struct Graph::Application {
 
   // A frozen need's value is held after the reduction, so rules without freeze can share the reduction.
   Made reduced(WindowSpec spec, Type type_of, Attributes kept);
+  Made mask_of_window(WindowSpec spec);
   Result<std::string> field_of(const SignalDefinition& signal, const std::string& field) const;
   Made filtered(WindowSpec spec, const SignalDefinition& signal);
   Result<void> check_number(const SignalDefinition& signal) const;

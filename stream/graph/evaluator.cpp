@@ -13,7 +13,7 @@ void Evaluator::State::prepare(NodeId id) {
     if (place == none) place = static_cast<std::uint32_t>(all.size()), all.emplace_back();
     return place;
   };
-  if (of.shape == Shape::column) columns[room(made.column, columns)].clear();
+  if (of.shape == Shape::column || mask_of_window(of)) columns[room(made.column, columns)].clear();
   if (of.shape == Shape::mask) masks[room(made.mask, masks)].clear();
   if (made.groups != none) groups[made.groups] = {};
   if (of.lends) with_memory(id, [&](auto&, auto& spare, auto) { expect(of, made, spare); });

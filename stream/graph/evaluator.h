@@ -13,7 +13,8 @@ namespace tocsin::stream {
 class Leaves {
  public:
   virtual ~Leaves() = default;
-  // A reduction of a window (Op w_*): one value per slot of the signal's level. `other` is the column of w_time_to.
+  // A reduction of a window (Op w_*): one value per slot of the signal's level; of a mask, that of column_of(). `other`
+  // is the column of w_time_to.
   // `out` holds what was written there last, and absences for new members. Returns true if all members but the first
   // are constant and only the first two values are written.
   virtual bool reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) = 0;
@@ -21,6 +22,7 @@ class Leaves {
   virtual void state(const Node& node, std::span<double> out) = 0;
   virtual void freeze(const Node& node,
                       std::span<double> in_out) = 0;  // replaces the values of held members, remembers the others
+  [[nodiscard]] virtual double job_age() const = 0;   // Op job_age, in seconds
   // The number that stands for this text in columns of unit text; absent if no record contains the text.
   [[nodiscard]] virtual double symbol(std::string_view text) const = 0;
 };

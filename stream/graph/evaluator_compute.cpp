@@ -28,6 +28,7 @@ void Evaluator::State::write(NodeId id, const NodeStep& of, std::size_t n) {
     case Op::at: return spread(id, of);
     case Op::state:
     case Op::freeze:
+    case Op::job_age:
     case Op::f_now:
     case Op::f_ever: return leaf(id, of);
     case Op::g_median:
@@ -54,6 +55,7 @@ void Evaluator::State::leaf(NodeId id, const NodeStep& of) {
   const Node& node = (*graph)[id];
   switch (of.op) {
     case Op::state: return leaves->state(node, column(id));
+    case Op::job_age: column(id).front() = leaves->job_age(); return;
     case Op::f_now:
     case Op::f_ever: return leaves->finding(node, mask(id));
     case Op::freeze: {
@@ -64,8 +66,10 @@ void Evaluator::State::leaf(NodeId id, const NodeStep& of) {
     }
     default: break;
   }
+  const bool compares = mask_of_window(of);
+  if (compares) column(id).resize(topology->size(of.level), absent);
   Column other;
-  if (of.arity > 1) {
+  if (of.arity > 1 && !compares) {
     const NodeId argument = of.arguments[1];
     flatten(argument);
     other = column(argument);
@@ -75,6 +79,22 @@ void Evaluator::State::leaf(NodeId id, const NodeStep& of) {
     }
   }
   step(id).constant = leaves->reduce(node, *(*graph)[of.arguments[0]].attributes.window, other, column(id));
+  if (compares) compare_window(id, of);
+}
+
+// A mask of a window, of the column that its word is made of.
+void Evaluator::State::compare_window(NodeId id, const NodeStep& of) {
+  const Kernels& kernel = kernels();
+  const double nothing = 0;
+  Operand limit{&nothing, true};
+  if (of.arity > 1) {
+    flatten(of.arguments[1]);
+    limit = number(of.arguments[1]);
+    if (!limit.one_for_all) flatten(id);
+  }
+  const std::size_t n = step(id).constant ? 2 : mask(id).size();
+  const auto compare = of.op == Op::w_within ? kernel.surely_below : kernel.finite_above;
+  compare({column(id).data()}, limit, mask(id).data(), n);
 }
 
 // Where the members of all arguments are constant, so are those of the result.
@@ -98,6 +118,8 @@ void Evaluator::State::member_by_member(NodeId id, const NodeStep& of, std::size
     case Op::divide: return kernel.divide(x(0), x(1), column, n);
     case Op::greatest: return kernel.greatest(x(0), x(1), column, n);
     case Op::least: return kernel.least(x(0), x(1), column, n);
+    case Op::greatest_known: return kernel.greatest_known(x(0), x(1), column, n);
+    case Op::least_known: return kernel.least_known(x(0), x(1), column, n);
     case Op::fill: return kernel.fill(x(0), x(1), column, n);
     case Op::clamp_low: return kernel.clamp_low(x(0), x(1), column, n);
     case Op::clamp:
@@ -112,6 +134,7 @@ void Evaluator::State::member_by_member(NodeId id, const NodeStep& of, std::size
     case Op::below: return kernel.below(x(0), x(1), mask, n);
     case Op::at_least: return kernel.at_least(x(0), x(1), mask, n);
     case Op::at_most: return kernel.at_most(x(0), x(1), mask, n);
+    case Op::known: return kernel.known(x(0).values, mask, n);
     case Op::is:
       literals.clear();
       for (const Scalar& value : (*graph)[id].attributes.values) {

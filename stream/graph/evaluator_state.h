@@ -24,7 +24,7 @@ struct Evaluator::State {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   // A node that is ready to run: where its values at the current tick are. A script's nodes have its place in turn.
   struct Step {
-    std::uint32_t column = none, mask = none, groups = none;  // places in those below
+    std::uint32_t column = none, mask = none, groups = none;  // places in those below; a mask of a window has a column
     // Arguments of others that it is, and of those that have run at this tick. They may wrap: what is lent too early is
     // computed again.
     std::uint16_t takers = 0, served = 0;
@@ -62,12 +62,15 @@ struct Evaluator::State {
   [[nodiscard]] bool now(NodeId id) const {  // it has run at this tick
     return index(id) < steps.size() && known(id);
   }
+  static bool mask_of_window(const NodeStep& of) { return of.of_window && of.shape == Shape::mask; }
   std::vector<double>& column(NodeId id) { return columns[step(id).column]; }
   std::vector<Truth>& mask(NodeId id) { return masks[step(id).mask]; }
   // Writes all values of a step whose members are constant.
   void flatten(NodeId id) {
     if (!std::exchange(step(id).constant, false)) return;
-    with_memory(id, [](auto& values, auto&, auto) { std::fill(values.begin() + 2, values.end(), values[1]); });
+    const auto spread = [](auto& values) { std::fill(values.begin() + 2, values.end(), values[1]); };
+    with_memory(id, [&](auto& values, auto&, auto) { spread(values); });
+    if (mask_of_window(graph->step(id))) spread(column(id));
   }
   bool flattened(NodeId id) {
     if (!now(id)) return false;
@@ -100,6 +103,7 @@ struct Evaluator::State {
   void compute(NodeId id);
   void write(NodeId id, const NodeStep& of, std::size_t n);
   void leaf(NodeId id, const NodeStep& of);
+  void compare_window(NodeId id, const NodeStep& of);
   void member_by_member(NodeId id, const NodeStep& of, std::size_t n);
   void spread(NodeId id, const NodeStep& of);
   void reduce(NodeId id, const NodeStep& of);

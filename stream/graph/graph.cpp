@@ -29,11 +29,11 @@ class Key {
     else text(std::get<std::string>(value));
   }
   void window(const WindowSpec& spec) {
-    for (const auto x :
-         {static_cast<std::uint64_t>(spec.signal), static_cast<std::uint64_t>(spec.span),
-          static_cast<std::uint64_t>(spec.over.count()), static_cast<std::uint64_t>(spec.lag.count()),
-          std::uint64_t{spec.points}, std::uint64_t{spec.lag_points}, std::uint64_t{spec.least},
-          static_cast<std::uint64_t>(spec.settle.count()), static_cast<std::uint64_t>(spec.filters.size())})
+    for (const auto x : {static_cast<std::uint64_t>(spec.signal), static_cast<std::uint64_t>(spec.span),
+                         static_cast<std::uint64_t>(spec.over.count()), static_cast<std::uint64_t>(spec.lag.count()),
+                         std::uint64_t{spec.points}, std::uint64_t{spec.lag_points}, std::uint64_t{spec.least},
+                         std::uint64_t{spec.full}, static_cast<std::uint64_t>(spec.settle.count()),
+                         static_cast<std::uint64_t>(spec.filters.size())})
       number(x);
     for (const EventFilter& filter : spec.filters) {
       text(filter.field);

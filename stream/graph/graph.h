@@ -46,6 +46,7 @@ struct WindowSpec {
   std::uint32_t lag_points = 0;
   std::uint32_t least = 0;  // points, baselines and "attempt" are known from this many values on; 0: 16, or all that
                             // are asked for if fewer
+  bool full = false;        // unknown until its whole span of time was covered, or all its points came
   Duration settle{};        // L of the rules that use it: a tick at T runs at T + settle
   std::vector<EventFilter> filters;
   std::optional<RuleIndex> freeze;  // keeps a member's value while this rule's alert on the member is pending or firing
@@ -58,7 +59,7 @@ struct WindowSpec {
   [[nodiscard]] bool baseline() const noexcept { return span == Span::time && over + lag > std::chrono::minutes{5}; }
 };
 
-enum class Shape : std::uint8_t { window, finding, column, mask };
+enum class Shape : std::uint8_t { window, finding, column, mask, job };
 [[nodiscard]] std::string_view name(Shape shape) noexcept;
 
 struct Type {

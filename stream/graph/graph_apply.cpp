@@ -30,6 +30,7 @@ std::string_view article_and_name(Shape shape) {
     case Shape::finding: return "a finding";
     case Shape::column: return "a column";
     case Shape::mask: return "a mask";
+    case Shape::job: return "the job";
   }
   return "";
 }
@@ -126,8 +127,10 @@ std::optional<double> Graph::Application::fold() const {
     case Op::abs: value = std::fabs(x[0]); break;
     case Op::fill: value = x[0]; break;
     case Op::clamp_low:
-    case Op::greatest: value = std::max(x[0], x[1]); break;
-    case Op::least: value = std::min(x[0], x[1]); break;
+    case Op::greatest:
+    case Op::greatest_known: value = std::max(x[0], x[1]); break;
+    case Op::least:
+    case Op::least_known: value = std::min(x[0], x[1]); break;
     default: return std::nullopt;
   }
   return std::isfinite(value) ? std::optional{value} : std::nullopt;
@@ -238,13 +241,19 @@ Result<NodeId> Graph::Application::run() {
       return columns("be clamped by");
     case Op::fill: return columns("be filled with");
     case Op::greatest:
-    case Op::least: return columns("stand beside");
+    case Op::least:
+    case Op::greatest_known:
+    case Op::least_known: return columns("stand beside");
     case Op::choose: return choice();
     case Op::above:
     case Op::below:
     case Op::at_least:
     case Op::at_most: return comparing();
     case Op::is: return is_any();
+    case Op::known:
+      if (auto fine = want(0, Shape::column, false); !fine) return fine.error();
+      return make_mask();
+    case Op::job_age: return make({Shape::column, Level::job, "seconds"});
     case Op::conjunction:
     case Op::disjunction:
     case Op::negation:
@@ -272,7 +281,8 @@ Result<NodeId> Graph::apply(Op op, std::span<const NodeId> arguments, Attributes
       most = std::size_t(-1);
       break;
     case Takes::number_group: most = op == Op::m_at_least || op == Op::m_at_most ? 2 : 1; break;
-    default: break;
+    default:
+      if (entry.on == Shape::job) least = most = 0;
   }
   if (n < least || n > most) {
     const bool few = n < least;

@@ -20,6 +20,7 @@ std::string shown_window(const WindowSpec& spec, const SignalTable& signals) {
     text += (filter.keep ? " where " : " except ") + filter.field + " =";
     for (const Scalar& value : filter.values) text += " " + shown(value);
   }
+  if (spec.full) text += " full";
   if (spec.freeze) text += " frozen";
   return text;
 }

@@ -11,7 +11,8 @@ namespace {
 bool integer(double x) { return std::floor(x) == x; }
 
 // The words for windows of a signal, by its kind.
-bool has_word(SignalKind kind, Op op) {
+bool has_word(SignalKind kind, Op word) {
+  const Op op = column_of(word);
   const auto among = [op](std::initializer_list<Op> words) {
     return std::find(words.begin(), words.end(), op) != words.end();
   };
@@ -38,7 +39,7 @@ bool has_word(SignalKind kind, Op op) {
 bool follows_time(Op op) {
   constexpr Op words[] = {Op::w_age,       Op::w_interval, Op::w_rate,    Op::w_delta,   Op::w_slope,   Op::w_cusum,
                           Op::w_theil_sen, Op::w_kendall,  Op::w_time_to, Op::w_repeats, Op::w_distinct};
-  return std::find(std::begin(words), std::end(words), op) != std::end(words);
+  return std::find(std::begin(words), std::end(words), column_of(op)) != std::end(words);
 }
 
 std::string words_of(SignalKind kind) {
@@ -59,7 +60,7 @@ std::string names_of(std::span<const SignalDefinition::Field> fields) {
 
 Result<NodeId> Graph::Application::window() {
   if (auto fine = want(0, Shape::window, false); !fine) return fine.error();
-  const WindowSpec spec = *at(0).attributes.window;
+  WindowSpec spec = *at(0).attributes.window;
   const SignalDefinition& signal = graph.signals()[spec.signal];
   if (!has_word(signal.kind, op))
     return refuse(std::string{entry().name} + " does not apply to '" + signal.name + "', which is of kind " +
@@ -73,6 +74,9 @@ Result<NodeId> Graph::Application::window() {
                   "' over \"earlier\": between the attempts before lies time of which nothing is known; write :last(), "
                   ":max(), :median() or "
                   ":count(), or over = \"attempt\"");
+  // What was seen so far, when it came and how often does not wait for the rest.
+  if (column_of(op) == Op::w_age || op == Op::w_seen || op == Op::w_interval) spec.full = false;
+  if (entry().gives == Shape::mask) return mask_of_window(std::move(spec));
   if (signal.textual() && op != Op::w_last && op != Op::w_first && op != Op::w_age && op != Op::w_count)
     return refuse(std::string{entry().name} + " of '" + signal.name + "', which is text: write :last():is(\"…\")");
 
@@ -101,6 +105,25 @@ Result<NodeId> Graph::Application::window() {
     arguments[1] = spread(arguments[1], type(0).level);
   }
   return reduced(spec, {Shape::column, type(0).level, unit_over_time(unit, signal)}, std::move(kept));
+}
+
+Result<NodeId> Graph::Application::mask_of_window(WindowSpec spec) {
+  const std::string word{entry().name};
+  if (spec.freeze)
+    return refuse(word + " of a need with freeze: what is held is a number. Write " +
+                  (op == Op::w_seen ? ":count():above(0)"
+                                    : ":age():" + std::string{op == Op::w_within ? "below" : "above"} + "(…)"));
+  if (arguments.size() > 1) {
+    if (auto fine = want(1, Shape::column); !fine) return fine.error();
+    if (!common_unit("seconds", type(1).unit))
+      return refuse(word + " takes a time, and this is in " + type(1).unit + ": :" + word + "(\"10s\")");
+    if (type(1).level > type(0).level)
+      return refuse("the time is a value per " + std::string{name(type(1).level)} + ", the signal per " +
+                    std::string{name(type(0).level)} + ": take the time up through a group, :max(" +
+                    quoted(name(type(0).level)) + ")");
+    if (!coarse(type(1).level)) arguments[1] = spread(arguments[1], type(0).level);
+  }
+  return reduced(std::move(spec), {Shape::mask, type(0).level, "none"}, {});
 }
 
 std::string Graph::Application::unit_over_time(const std::string& unit, const SignalDefinition& signal) const {

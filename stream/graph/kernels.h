@@ -26,9 +26,11 @@ struct Kernels {
   using Compare = void (*)(Operand, Operand, Truth*, std::size_t);
 
   std::string_view name;  // "avx2" or "baseline"
-  Binary add, subtract, multiply, divide, greatest, least, fill, clamp_low, clamp_high;
+  Binary add, subtract, multiply, divide, greatest, least, greatest_known, least_known, fill, clamp_low, clamp_high;
   Unary negate, log, abs;
   Compare above, below, at_least, at_most;
+  Compare finite_above, surely_below;  // where either is unknown: no; an infinite number is not above
+  void (*known)(const double*, Truth*, std::size_t);
   void (*is)(const double*, const double* values, std::size_t values_count, Truth*, std::size_t);
   void (*conjunction)(MaskOperand, MaskOperand, Truth*, std::size_t);
   void (*disjunction)(MaskOperand, MaskOperand, Truth*, std::size_t);

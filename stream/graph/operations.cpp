@@ -116,12 +116,33 @@ constexpr std::array table{
               "covered over the whole "
               "window; unknown where more events came than are retained."},
 
+    // a window to a mask
+    Operation{Op::w_seen, "seen", window, mask, T::nothing, U::none, C::panes,
+              "Yes where there is a value or an event, else no: never unknown. Where none came and the source was not "
+              "covered, "
+              "the assumption is reported."},
+    Operation{
+        Op::w_within, "within", window, mask, T::column, U::none, C::edge,
+        "`within(\"10s\")`: yes where the newest value or event is younger than that. No where it is older, where "
+        "none came, "
+        "and while unobserved: never unknown."},
+    Operation{Op::w_older_than, "older_than", window, mask, T::column, U::none, C::edge,
+              "`older_than(\"10s\")`: yes where the newest value or event is older than that. No where it is younger, "
+              "where none "
+              "came, and while unobserved: never unknown. Silence from the start on is `:age():above(…)`."},
+
     // a window to a window
     Operation{Op::w_where, "where", window, window, T::fields, U::keep, C::event,
               "Only the events whose fields have these values: `where { code = 79 }`, or one of several: `where { code "
-              "= { 79, 48 } }`."},
+              "= { 79, 48 } }`. In a text `*` stands for any part, `where { message = \"*out of memory*\" }`, and "
+              "`\\\\*` for a star."},
     Operation{Op::w_except, "except", window, window, T::fields, U::keep, C::event,
               "Only the events of which no field has these values: `except { code = 45 }`."},
+
+    // the job to a column
+    Operation{Op::job_age, "age", job, column, T::nothing, U::seconds, C::leaf,
+              "`job:age()`: the seconds since the attempt began, without the time in which no recorder wrote. Always "
+              "known."},
 
     // a finding to a mask
     Operation{Op::f_now, "now", finding, mask, T::nothing, U::none, C::edge,
@@ -155,6 +176,10 @@ constexpr std::array table{
               "`greatest(a, b)`: the greatest of them, NaN left out. Unknown where any of them is."},
     Operation{Op::least, "least", column, column, T::columns, U::sum, C::elementwise,
               "`least(a, b)`: the least of them, NaN left out. Unknown where any of them is."},
+    Operation{Op::greatest_known, "greatest_known", column, column, T::columns, U::sum, C::elementwise,
+              "`greatest_known(a, b)`: the greatest of those that are known, NaN left out. Unknown where none is."},
+    Operation{Op::least_known, "least_known", column, column, T::columns, U::sum, C::elementwise,
+              "`least_known(a, b)`: the least of those that are known, NaN left out. Unknown where none is."},
     Operation{Op::choose, "choose", mask, column, T::choice, U::sum, C::elementwise,
               "`m:choose(a, b)`: a where the mask is yes, b where it is no. Unknown where the mask is."},
 
@@ -169,6 +194,8 @@ constexpr std::array table{
               "Whether the value is less or equal. Unknown where either is unknown or NaN."},
     Operation{Op::is, "is", column, mask, T::literals, U::none, C::elementwise,
               "Whether the value is any of these numbers or texts. Unknown where the value is unknown or NaN."},
+    Operation{Op::known, "known", column, mask, T::nothing, U::none, C::elementwise,
+              "Yes where there is a value, a measured NaN included, else no: never unknown."},
 
     // masks, member by member
     Operation{Op::conjunction, "&", mask, mask, T::masks, U::none, C::elementwise,
@@ -245,6 +272,11 @@ std::span<const Operation> operations() noexcept { return table; }
 
 const Operation& operation(Op op) noexcept { return table[static_cast<std::size_t>(op)]; }
 
+Op column_of(Op op) noexcept {
+  if (op == Op::w_seen) return Op::w_count;
+  return op == Op::w_within || op == Op::w_older_than ? Op::w_age : op;
+}
+
 std::optional<Op> find_operation(std::string_view name, Shape on) noexcept {
   if (name.empty()) return std::nullopt;
   for (const Operation& entry : table)
@@ -262,7 +294,7 @@ std::string_view name(Group group) noexcept { return groups[static_cast<std::siz
 std::optional<Group> group_named(std::string_view text) noexcept { return find_named<Group>(groups, text); }
 
 std::string_view name(Shape shape) noexcept {
-  constexpr std::array<std::string_view, 4> names{"window", "finding", "column", "mask"};
+  constexpr std::array<std::string_view, 5> names{"window", "finding", "column", "mask", "job"};
   return names[static_cast<std::size_t>(shape)];
 }
 

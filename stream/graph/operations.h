@@ -42,9 +42,15 @@ enum class Op : std::uint8_t {
   w_nonfinite,
   w_repeats,
   w_distinct,
+  // a window to a mask
+  w_seen,
+  w_within,
+  w_older_than,
   // a window to a window
   w_where,
   w_except,
+  // the job to a column
+  job_age,
   // a finding to a mask
   f_now,
   f_ever,
@@ -61,6 +67,8 @@ enum class Op : std::uint8_t {
   fill,
   greatest,
   least,
+  greatest_known,
+  least_known,
   choose,
   // columns to masks, member by member
   above,
@@ -68,6 +76,7 @@ enum class Op : std::uint8_t {
   at_least,
   at_most,
   is,
+  known,
   // masks, member by member
   conjunction,
   disjunction,
@@ -149,6 +158,9 @@ struct Operation {
 
 [[nodiscard]] std::span<const Operation> operations() noexcept;
 [[nodiscard]] const Operation& operation(Op op) noexcept;
+// seen() is made of count(), within() and older_than() of age(): the word of whose column a mask of a window is made.
+// Any other word: itself.
+[[nodiscard]] Op column_of(Op op) noexcept;
 // The word `name` for a value of this shape. Functions (greatest, least) are listed under Shape::column.
 [[nodiscard]] std::optional<Op> find_operation(std::string_view name, Shape on) noexcept;
 

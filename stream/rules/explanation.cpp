@@ -45,8 +45,6 @@ std::optional<std::string> filled(const TextTemplate& text, Fill&& fill) {
   return out;
 }
 
-bool decides_without_value(Op op) { return op == Op::surely || op == Op::maybe || op == Op::fill; }
-
 }  // namespace
 
 std::string format_number(double value, char conversion, int precision) {
@@ -98,11 +96,10 @@ void Explanation::assumptions(Slot slot, std::vector<std::string>& out) const {
   std::map<std::string, std::set<std::string_view>> assumed;  // by signal
   for (const NodeId id : rule_->hot) {
     const Node& node = (*graph_)[id];
-    if (!decides_without_value(node.op) || !unknown(node.arguments[0], rule_->per, slot)) continue;
-    for (const std::string& signal : missing(node.arguments[0], rule_->per, slot))
-      assumed[signal].insert(node.op == Op::surely  ? "taken as no"
-                             : node.op == Op::maybe ? "taken as yes"
-                                                    : "a default stands for it");
+    for (const std::string& signal : decided_without(id, slot))
+      assumed[signal].insert(node.op == Op::maybe  ? "taken as yes"
+                             : node.op == Op::fill ? "a default stands for it"
+                                                   : "taken as no");
   }
   std::map<std::string_view, std::vector<std::string>> signals;  // one sentence for all that are treated alike
   for (const auto& [signal, taken] : assumed)
@@ -111,12 +108,20 @@ void Explanation::assumptions(Slot slot, std::vector<std::string>& out) const {
     out.push_back(join(names) + (names.size() == 1 ? " is" : " are") + " unknown: " + std::string{taken});
 }
 
-bool Explanation::unknown(NodeId id, Level level, Slot slot) const {
+std::vector<std::string> Explanation::decided_without(NodeId id, Slot slot) const {
   const Node& node = (*graph_)[id];
-  if (node.type.shape == Shape::window || node.type.shape == Shape::finding) return false;
+  if (node.op == Op::surely || node.op == Op::maybe || node.op == Op::fill)
+    return missing(node.arguments[0], rule_->per, slot);
+  if (column_of(node.op) == node.op || !unknown(id, Shape::column, rule_->per, slot)) return {};
+  return {graph_->signals()[(*graph_)[node.arguments[0]].attributes.window->signal].name};
+}
+
+bool Explanation::unknown(NodeId id, Shape shape, Level level, Slot slot) const {
+  const Node& node = (*graph_)[id];
+  if (shape == Shape::window || shape == Shape::finding) return false;
   if (node.type.level <= level) {
-    return node.type.shape == Shape::mask ? values_->truth_at(id, level, slot) == Truth::unknown
-                                          : is_absent(values_->number_at(id, level, slot));
+    return shape == Shape::mask ? values_->truth_at(id, level, slot) == Truth::unknown
+                                : is_absent(values_->number_at(id, level, slot));
   }
   // A finer node is unknown if any of its parts is.
   const Groups& parts = topology_->groups(node.type.level, level);
@@ -124,8 +129,8 @@ bool Explanation::unknown(NodeId id, Level level, Slot slot) const {
   const auto members = parts.of(slot);
   return members.empty() || std::any_of(members.begin(), members.end(), [&](Slot part) {
            if (node.type.level == Level::rank && part == reserved_slot) return false;
-           return node.type.shape == Shape::mask ? values_->mask(id)[part] == Truth::unknown
-                                                 : is_absent(values_->column(id)[part]);
+           return shape == Shape::mask ? values_->mask(id)[part] == Truth::unknown
+                                       : is_absent(values_->column(id)[part]);
          });
 }
 
@@ -138,7 +143,7 @@ std::vector<std::string> Explanation::missing(NodeId root, Level level, Slot slo
     open.pop_back();
     if (!seen.insert(id).second) continue;
     const Node& node = (*graph_)[id];
-    if (!unknown(id, level, slot)) continue;
+    if (!unknown(id, node.type.shape, level, slot)) continue;
     bool leaf = false;
     for (const NodeId argument : node.arguments) {
       const Node& from = (*graph_)[argument];
@@ -218,15 +223,12 @@ void Explanation::write_actions(Slot slot, AlertTransition& transition) const {
 }
 
 void Explanation::doubted(NodeId root, Slot slot, std::set<std::string>& signals) const {
-  const auto add = [&](NodeId node) {
-    for (auto& name : missing(node, rule_->per, slot)) signals.insert(std::move(name));
+  const auto add = [&](std::vector<std::string> names) {
+    for (std::string& name : names) signals.insert(std::move(name));
   };
-  add(root);
+  add(missing(root, rule_->per, slot));
   const NodeId roots[] = {root};
-  for (const NodeId id : graph_->reach(roots))
-    if (const Node& node = (*graph_)[id];
-        decides_without_value(node.op) && unknown(node.arguments[0], rule_->per, slot))
-      add(node.arguments[0]);
+  for (const NodeId id : graph_->reach(roots)) add(decided_without(id, slot));
 }
 
 std::string Explanation::not_known(Slot slot, const AlertTransition& transition) const {

@@ -53,7 +53,10 @@ class Explanation {
   // Signals that are unknown below this node, also where a default stands for them.
   void doubted(NodeId node, Slot slot, std::set<std::string>& signals) const;
   void assumptions(Slot slot, std::vector<std::string>& out) const;
-  [[nodiscard]] bool unknown(NodeId node, Level level, Slot slot) const;
+  // `shape`: of its values, or a column where a mask of a window was made of one.
+  [[nodiscard]] bool unknown(NodeId node, Shape shape, Level level, Slot slot) const;
+  // The signals that are unknown, and that surely(), maybe(), fill() or a mask of a window decides without.
+  [[nodiscard]] std::vector<std::string> decided_without(NodeId node, Slot slot) const;
 
   const Rule* rule_;
   const Graph* graph_;

@@ -304,6 +304,10 @@ bool Judge::reduce(const Node& reduction, const WindowSpec& window, Column other
   return facts_.history.reduce(reduction, window, other, moment_, facts_.coverage, out);
 }
 
+double Judge::job_age() const {
+  return facts_.coverage.live(moment_.attempt_start, std::min(moment_.now, moment_.attempt_end));
+}
+
 void Judge::finding(const Node& node, std::span<Truth> out) {
   const bool ever = node.op == Op::f_ever;
   // The finding's leaf names the rules; the node that uses it asks.

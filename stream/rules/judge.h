@@ -117,6 +117,7 @@ class Judge final : private Leaves {
   void adopt_frozen(const Judge& old, const RuleRun& before, RuleRun& now);
 
   bool reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) override;
+  [[nodiscard]] double job_age() const override;
   void finding(const Node& node, std::span<Truth> out) override;
   void state(const Node& node, std::span<double> out) override;
   void freeze(const Node& node, std::span<double> in_out) override;

@@ -39,7 +39,7 @@ class Meaning {
   void add(const WindowSpec& window) {
     add(pack_->signals[window.signal]);
     add(window.span), add(window.over), add(window.lag), add(window.points), add(window.lag_points), add(window.least),
-        add(window.filters);
+        add(window.full), add(window.filters);
   }
   void add(const Attributes& attributes) {
     add(attributes.number), add(attributes.values), add(attributes.field), add(attributes.findings);

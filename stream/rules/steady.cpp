@@ -31,7 +31,7 @@ class Later final : public Leaves {
 
   bool reduce(const Node& node, const WindowSpec&, Column, std::span<double> out) override {
     copy(node, out);
-    if (node.op == Op::w_age)
+    if (column_of(node.op) == Op::w_age)
       for (double& age : out)
         if (is_number(age)) age += older_;
     return false;
@@ -42,6 +42,7 @@ class Later final : public Leaves {
   }
   void state(const Node& node, std::span<double> out) override { copy(node, out); }
   void freeze(const Node& node, std::span<double> in_out) override { copy(node, in_out); }
+  [[nodiscard]] double job_age() const override { return leaves_->job_age() + older_; }
   [[nodiscard]] double symbol(std::string_view text) const override { return leaves_->symbol(text); }
 
  private:
@@ -99,11 +100,12 @@ class Comparison {
 };
 
 Way Comparison::of_window(NodeId id, const Node& node) const {
-  const bool grows = node.op == Op::w_age;
+  const bool grows = column_of(node.op) == Op::w_age;
   // The rate of events since the attempt's start falls from tick to tick.
   if (!grows && node.op != Op::w_rate) return all_fixed(node, 1) ? Way::fixed : Way::any;
   if (std::ranges::none_of(now_.column(id), [](double x) { return is_number(x); })) return Way::fixed;
-  return grows ? Way::up : Way::any;
+  if (!all_fixed(node, 1)) return Way::any;  // the limit of an age
+  return !grows ? Way::any : node.op == Op::w_within ? Way::down : Way::up;
 }
 
 Way Comparison::of(NodeId id, const Node& node) const {
@@ -114,6 +116,7 @@ Way Comparison::of(NodeId id, const Node& node) const {
     case Op::f_now:
     case Op::f_ever:
     case Op::state: return Way::fixed;
+    case Op::job_age: return Way::up;
     default: break;
   }
   if (operation(node.op).on == Shape::window) return of_window(id, node);
@@ -122,6 +125,8 @@ Way Comparison::of(NodeId id, const Node& node) const {
     case Op::add:
     case Op::greatest:
     case Op::least:
+    case Op::greatest_known:
+    case Op::least_known:
     case Op::clamp_low:
     case Op::fill: return join({way(node, 0), way(node, 1)});
     case Op::clamp: return join({way(node, 0), way(node, 1), way(node, 2)});

@@ -4,10 +4,9 @@
 #include <limits>
 #include <utility>
 
-
 namespace tocsin::stream {
 
-bool Ages::reduce(const SignalDefinition& definition, SignalHistory* signal, const WindowSpec& window,
+bool Ages::reduce(Op op, const SignalDefinition& definition, SignalHistory* signal, const WindowSpec& window,
                   const Moment& moment, Time applied_to, const SourceCoverage& coverage, const Topology& topology,
                   std::span<double> out) {
   const Time now = std::min(moment.now, moment.attempt_end);
@@ -18,8 +17,8 @@ bool Ages::reduce(const SignalDefinition& definition, SignalHistory* signal, con
   if (event && window.span == WindowSpec::Span::time)
     from = std::max(from, time_range(window, moment.tick, moment.attempt_start).from);
   // Members without records: the time since the attempt's start, where the source was live.
-  const double since_start = seconds(now - moment.attempt_start - coverage.lost(moment.attempt_start, now));
-  const double unseen = event ? std::numeric_limits<double>::infinity() : std::max(since_start, 0.0);
+  const double unseen =
+      event || op != Op::w_age ? std::numeric_limits<double>::infinity() : coverage.live(moment.attempt_start, now);
   const auto expected = topology.all_expected(definition.owner);
   const bool all_observed = !coverage.unobserved(definition.owner, now, unread_);
   const bool of_ranks = definition.owner == Level::rank;

@@ -17,9 +17,11 @@ namespace tocsin::stream {
 // memory.
 class Ages {
  public:
-  // Op w_age. True: all members but the first are constant, and only the first two values were written.
-  bool reduce(const SignalDefinition& definition, SignalHistory* signal, const WindowSpec& window, const Moment& moment,
-              Time applied_to, const SourceCoverage& coverage, const Topology& topology, std::span<double> out);
+  // Op w_age, w_within or w_older_than: of these, a member without records has an infinite age. True: all members but
+  // the first are constant, and only the first two values were written.
+  bool reduce(Op op, const SignalDefinition& definition, SignalHistory* signal, const WindowSpec& window,
+              const Moment& moment, Time applied_to, const SourceCoverage& coverage, const Topology& topology,
+              std::span<double> out);
 
  private:
   std::vector<std::uint8_t> covered_, unread_;

@@ -49,23 +49,40 @@ void load_events(Reader& in, Tag tag, auto& events) {
 }  // namespace
 
 EventFilters::EventFilters(const std::vector<EventFilter>& filters, std::vector<std::string>& names,
-                           const SymbolOf& symbol)
-    : symbol_(&symbol) {
+                           const Symbols* symbols)
+    : symbols_(symbols) {
   for (const EventFilter& filter : filters) {
-    Filter made{number_of(names, filter.field), filter.keep, {}, {}, {}};
+    Filter made{number_of(names, filter.field), filter.keep, {}, {}, {}, {}, {}};
     for (const Scalar& value : filter.values) {
-      if (const auto* text = std::get_if<std::string>(&value)) made.texts.push_back(*text);
-      else made.numbers.push_back(std::get<double>(value));
+      if (const auto* number = std::get_if<double>(&value)) {
+        made.numbers.push_back(*number);
+        continue;
+      }
+      TextPattern pattern{std::get<std::string>(value)};
+      if (const std::string* text = pattern.literal()) made.texts.push_back(*text);
+      else made.patterns.push_back(std::move(pattern));
     }
     filters_.push_back(std::move(made));
   }
 }
 
+bool EventFilters::matches(const Filter& filter, double symbol) const {
+  if (filter.patterns.empty() || symbols_ == nullptr || !(symbol >= 0 && symbol < Symbols::limit)) return false;
+  const auto place = static_cast<std::size_t>(symbol);
+  if (filter.matched.size() <= place) filter.matched.resize(place + 1);
+  if (filter.matched[place] == Filter::Match::unknown) {
+    const auto text = symbols_->text(symbol);
+    const bool any = text && std::ranges::any_of(filter.patterns, [&](const auto& one) { return one.matches(*text); });
+    filter.matched[place] = any ? Filter::Match::yes : Filter::Match::no;
+  }
+  return filter.matched[place] == Filter::Match::yes;
+}
+
 bool EventFilters::pass(const Happening& event) const {
   for (const Filter& filter : filters_) {
     // A text that an event contains is known by now; known texts stay.
-    for (std::size_t i = filter.texts.size(); i-- > 0 && *symbol_;) {
-      const double known = (*symbol_)(filter.texts[i]);
+    for (std::size_t i = filter.texts.size(); i-- > 0 && symbols_ != nullptr;) {
+      const double known = symbols_->find(filter.texts[i]);
       if (is_absent(known)) continue;
       filter.symbols.push_back(known);
       filter.texts.erase(filter.texts.begin() + static_cast<std::ptrdiff_t>(i));
@@ -74,13 +91,13 @@ bool EventFilters::pass(const Happening& event) const {
     const auto in = [value](const std::vector<double>& list) {
       return std::find(list.begin(), list.end(), value) != list.end();
     };
-    if ((in(filter.numbers) || in(filter.symbols)) != filter.keep) return false;
+    if ((in(filter.numbers) || in(filter.symbols) || matches(filter, value)) != filter.keep) return false;
   }
   return true;
 }
 
 EventView Events::make_view(const WindowSpec& spec) {
-  return EventView{spec, EventFilters{spec.filters, names_, *symbol_}, {}, 0, long_ago};
+  return EventView{spec, EventFilters{spec.filters, names_, symbols_}, {}, 0, long_ago};
 }
 
 void Events::add_view(const WindowSpec& spec) { views_.push_back(make_view(spec)); }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,9 +10,11 @@
 #include "stream/graph/operations.h"
 #include "stream/graph/time_range.h"
 #include "stream/values/archive.h"
+#include "stream/values/symbols.h"
 #include "stream/values/value.h"
 #include "stream/windows/record_order.h"
 #include "stream/windows/reorder_buffer.h"
+#include "stream/windows/text_pattern.h"
 
 namespace tocsin::stream {
 
@@ -33,13 +34,10 @@ struct Happening {
   }
 };
 
-// The number of a text, or absent if no record contains it.
-using SymbolOf = std::function<double(std::string_view)>;
-
 // The filters of a window. Texts are resolved once they are known.
 class EventFilters {
  public:
-  EventFilters(const std::vector<EventFilter>& filters, std::vector<std::string>& names, const SymbolOf& symbol);
+  EventFilters(const std::vector<EventFilter>& filters, std::vector<std::string>& names, const Symbols* symbols);
   [[nodiscard]] bool pass(const Happening& event) const;
 
  private:
@@ -49,9 +47,13 @@ class EventFilters {
     std::vector<double> numbers;
     mutable std::vector<std::string> texts;  // no record contains them so far
     mutable std::vector<double> symbols;
+    std::vector<TextPattern> patterns;
+    enum class Match : std::uint8_t { unknown, no, yes };
+    mutable std::vector<Match> matched;  // by symbol: whether one of the patterns matches its text
   };
+  [[nodiscard]] bool matches(const Filter& filter, double symbol) const;
   std::vector<Filter> filters_;
-  const SymbolOf* symbol_;
+  const Symbols* symbols_;
 };
 
 // The events of one member in one window, oldest first.
@@ -85,8 +87,8 @@ class Events {
   static constexpr std::size_t most_of_attempt = 4096;
   static constexpr std::size_t most = 65'536;  // of all windows of a signal
 
-  Events(Duration lateness, Duration keep, bool attempt, const SymbolOf& symbol)
-      : lateness_(lateness), keep_(keep), attempt_(attempt), symbol_(&symbol) {}
+  Events(Duration lateness, Duration keep, bool attempt, const Symbols* symbols)
+      : lateness_(lateness), keep_(keep), attempt_(attempt), symbols_(symbols) {}
 
   void add_view(const WindowSpec& spec);
   // False: it came too late for its own time.
@@ -135,7 +137,7 @@ class Events {
 
   Duration lateness_, keep_;
   bool attempt_;
-  const SymbolOf* symbol_;
+  const Symbols* symbols_;
   std::vector<std::string> names_;  // of fields, in the order of first appearance
   ReorderBuffer<Happening> pending_;
   std::deque<Happening> log_;  // ascending in T

@@ -14,11 +14,11 @@ std::size_t index(SignalId id) noexcept { return static_cast<std::size_t>(id); }
 
 }  // namespace
 
-History::State::State(std::shared_ptr<const Retention> retained, const Topology& of, SymbolOf symbol_of)
+History::State::State(std::shared_ptr<const Retention> retained, const Topology& of, const Symbols* symbols_of)
     : retention(std::move(retained)),
       table(*retention->table),
       topology(of),
-      symbol(std::move(symbol_of)),
+      symbols(symbols_of),
       signals(table.size()),
       plain(table.size()),
       step(retention->step),
@@ -34,7 +34,7 @@ SignalHistory* History::State::open(SignalId signal) {
   if (!retention->wants(id)) return nullptr;
   if (signals[id]) return signals[id].get();
   signals[id] =
-      std::make_unique<SignalHistory>(table.all()[id], retention->asked[id], symbol, scratch, retention->rows_only);
+      std::make_unique<SignalHistory>(table.all()[id], retention->asked[id], symbols, scratch, retention->rows_only);
   if (id != gap) plain[id] = signals[id]->plain();  // of step_gap most samples are made here
   if (end != never) signals[id]->end(end);
   kept.insert(std::upper_bound(kept.begin(), kept.end(), id), id);
@@ -55,11 +55,10 @@ bool History::State::fill_zeros(const SignalDefinition& definition, const Signal
 }
 
 History::History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows,
-                 const Topology& topology, std::function<double(std::string_view)> symbol, std::span<const NodeId> open)
-    : History(std::make_shared<const Retention>(graph, reductions, windows, open), topology, std::move(symbol)) {}
-History::History(std::shared_ptr<const Retention> retention, const Topology& topology,
-                 std::function<double(std::string_view)> symbol)
-    : state_(std::make_unique<State>(std::move(retention), topology, std::move(symbol))) {}
+                 const Topology& topology, const Symbols* symbols, std::span<const NodeId> open)
+    : History(std::make_shared<const Retention>(graph, reductions, windows, open), topology, symbols) {}
+History::History(std::shared_ptr<const Retention> retention, const Topology& topology, const Symbols* symbols)
+    : state_(std::make_unique<State>(std::move(retention), topology, symbols)) {}
 History::~History() = default;
 History::History(History&&) noexcept = default;
 
@@ -96,7 +95,29 @@ void History::end(Time end) noexcept {
 
 bool History::reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment,
                      const SourceCoverage& coverage, std::span<double> out) {
+  if (!window.full || window.span != WindowSpec::Span::time)
+    return reduce_so_far(reduction, window, other, moment, coverage, out);
+  const TimeRange of = time_range(window, moment.tick, moment.attempt_start);
+  if (of.from < moment.attempt_start) return is_constant(out, absent, absent);
+  bool constant = reduce_so_far(reduction, window, other, moment, coverage, out);
+  const SignalDefinition& definition = state_->table[window.signal];
+  if (definition.source.empty()) return constant;
+  const auto [covered, same] = state_->zeros.over(definition, of.from, of.to, coverage, state_->topology);
+  if (constant && !same) std::fill(out.begin() + 2, out.end(), out[1]);
+  constant = constant && same;
+  for (std::size_t slot = 0; slot < (constant ? 2 : out.size()); ++slot)
+    if (is_absent(covered[slot])) out[slot] = absent;
+  return constant;
+}
+
+bool History::reduce_so_far(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment,
+                            const SourceCoverage& coverage, std::span<double> out) {
   State& s = *state_;
+  if (const Op made_of = column_of(reduction.op); made_of != reduction.op && made_of != Op::w_age) {
+    Node column;
+    column.op = made_of;
+    return reduce_so_far(column, window, other, moment, coverage, out);
+  }
   SignalHistory* signal = s.find(window.signal);
   if (!wants(window.signal) || out.empty()) return is_constant(out, absent, absent);
   const SignalDefinition& definition = s.table[window.signal];
@@ -111,8 +132,8 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
       moment.attempt_end != never && moment.now == moment.attempt_end && moment.tick >= moment.attempt_end;
   const Time applied_to = at_end ? never : moment.tick;
 
-  if (reduction.op == Op::w_age)
-    return s.ages.reduce(definition, signal, window, moment, applied_to, coverage, s.topology, out);
+  if (column_of(reduction.op) == Op::w_age)
+    return s.ages.reduce(reduction.op, definition, signal, window, moment, applied_to, coverage, s.topology, out);
   if (reduction.op == Op::w_interval) {
     std::fill(out.begin(), out.end(), absent);
     if (signal != nullptr) signal->arrivals.usual(seconds(definition.row), out);
@@ -122,8 +143,9 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
                          ? SignalHistory::Found::nothing
                          : signal->reduce(reduction, window, other, moment.tick, applied_to, moment.attempt_start, out);
   const bool rate = definition.kind == SignalKind::event && reduction.op == Op::w_rate;
-  const bool counts =
-      reduction.op == Op::w_count || reduction.op == Op::w_repeats || reduction.op == Op::w_distinct || rate;
+  const bool all_points = window.full && window.span == WindowSpec::Span::points;
+  const bool counts = !all_points && (reduction.op == Op::w_count || reduction.op == Op::w_repeats ||
+                                      reduction.op == Op::w_distinct || rate);
   if (found == SignalHistory::Found::not_retained) return is_constant(out, absent, absent);
   const bool nothing = found == SignalHistory::Found::nothing;
   if (!counts) return nothing && is_constant(out, absent, absent);

@@ -12,6 +12,7 @@
 #include "stream/graph/graph.h"
 #include "stream/topology/topology.h"
 #include "stream/values/archive.h"
+#include "stream/values/symbols.h"
 #include "stream/values/value.h"
 #include "stream/windows/record_order.h"
 #include "stream/windows/source_coverage.h"
@@ -53,13 +54,11 @@ class History {
  public:
   // `reductions` are the graph's nodes that reduce windows (Op w_*): they decide what is retained and which order
   // statistics are maintained incrementally. Scripted rules can ask any reduction of their windows (`open`): one that
-  // is not maintained is computed from the retained values, with the same result. `symbol` gives the number of a text
-  // in a filter, absent if no record contains it.
+  // is not maintained is computed from the retained values, with the same result. Filters look texts up in
+  // `symbols`, which outlive this.
   History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows,
-          const Topology& topology, std::function<double(std::string_view)> symbol = {},
-          std::span<const NodeId> open = {});
-  History(std::shared_ptr<const Retention> retention, const Topology& topology,
-          std::function<double(std::string_view)> symbol = {});
+          const Topology& topology, const Symbols* symbols = nullptr, std::span<const NodeId> open = {});
+  History(std::shared_ptr<const Retention> retention, const Topology& topology, const Symbols* symbols = nullptr);
   ~History();
   History(History&&) noexcept;
 
@@ -149,6 +148,9 @@ class History {
 
  private:
   struct State;
+  // Without asking whether a window is full.
+  bool reduce_so_far(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment,
+                     const SourceCoverage& coverage, std::span<double> out);
   std::unique_ptr<State> state_;
 };
 

@@ -30,7 +30,7 @@ struct History::State {
   std::shared_ptr<const Retention> retention;
   const SignalTable& table;
   const Topology& topology;
-  SymbolOf symbol;
+  const Symbols* symbols;
   std::vector<std::unique_ptr<SignalHistory>> signals;  // by id; null: unwanted, or nothing of it has come
   std::vector<SignalHistory::Plain> plain;              // by id
   std::vector<std::uint32_t> kept;                      // ids of those that are not null, ascending
@@ -52,7 +52,7 @@ struct History::State {
   std::vector<Slot> gap_slots;
   std::vector<double> gap_values;
 
-  State(std::shared_ptr<const Retention> retained, const Topology& of, SymbolOf symbol_of);
+  State(std::shared_ptr<const Retention> retained, const Topology& of, const Symbols* symbols_of);
 
   SignalHistory* find(SignalId id) const noexcept {
     return static_cast<std::size_t>(id) < signals.size() ? signals[static_cast<std::size_t>(id)].get() : nullptr;

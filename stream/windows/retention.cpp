@@ -23,7 +23,7 @@ Retention::Retention(const Graph& graph, std::span<const NodeId> reductions, std
     const auto* window = node.arguments.empty() ? nullptr : &graph[node.arguments[0]].attributes.window;
     if (window == nullptr || !*window) continue;
     if (Asked* need = ask(**window)) {
-      need->demand.add(node.op, node.attributes.number);
+      need->demand.add(column_of(node.op), node.attributes.number);
       need->declared = true;
     }
   }

@@ -82,7 +82,7 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows, bool rows
 }
 
 SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vector<Asked>& windows,
-                             const SymbolOf& symbol, ReductionScratch& scratch, bool rows_only)
+                             const Symbols* symbols, ReductionScratch& scratch, bool rows_only)
     : arrivals(definition.kind == SignalKind::step), definition_(&definition), scratch_(&scratch) {
   if (definition.kind == SignalKind::liveness) return;
   bool rows = false, attempt = false, points = definition.points;
@@ -98,7 +98,7 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vect
   if (definition.kind == SignalKind::event) {
     events_.emplace(definition.lateness,
                     longest_ == Duration{0} ? Duration{0} : longest_ + definition.lateness + std::chrono::seconds{1},
-                    attempt, symbol);
+                    attempt, symbols);
     for (const Asked& asked : windows) events_->add_view(asked.window);
     return;
   }

@@ -35,7 +35,7 @@ struct RowSide {
 // Everything that an attempt retains of one signal. Owned by its History.
 class SignalHistory {
  public:
-  SignalHistory(const SignalDefinition& definition, const std::vector<Asked>& windows, const SymbolOf& symbol,
+  SignalHistory(const SignalDefinition& definition, const std::vector<Asked>& windows, const Symbols* symbols,
                 ReductionScratch& scratch, bool rows_only);
 
   [[nodiscard]] const SignalDefinition& definition() const noexcept { return *definition_; }

@@ -90,7 +90,7 @@ SignalHistory::Found SignalHistory::reduce_points(const Node& node, const Window
   if (counts.empty()) return Found::nothing;
   std::fill(out.begin(), out.end(), absent);
   const RowReduction reduction = row_reduction(node, window, other);
-  const std::size_t least = reduction.needs_cover() ? least_of(window) : 1;
+  const std::size_t least = window.full ? window.points : reduction.needs_cover() ? least_of(window) : 1;
   if (const auto* column = view->kept(node.op, node.attributes.number)) {
     take_known(*column, counts, static_cast<std::uint32_t>(least), out);
     return Found::something;

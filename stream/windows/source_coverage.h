@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -68,6 +69,8 @@ class SourceCoverage {
   // How much of (from, now] lies within gaps. A gap counts from 5 s after its beginning, recorded or not: whether
   // records of others came before the beat that shows it must not matter.
   [[nodiscard]] Duration lost(Time from, Time now) const;
+  // The rest of it, in seconds.
+  [[nodiscard]] double live(Time from, Time now) const { return std::max(seconds(now - from - lost(from, now)), 0.0); }
   // How many gaps count at `now`.
   [[nodiscard]] std::size_t gaps(Time now) const;
   // Changes whenever anything is recorded.

@@ -82,3 +82,28 @@ TEST_CASE("a case that expects an alert to clear, or a rule not to know, says wh
   CHECK(has(faults(one_hot, fires + ", unknown = { { \"hot\" } }"),
             "expected hot to be unknown at the end; it was known"));
 }
+
+TEST_CASE("words that are never unknown decide where a value has come, and where it has not") {
+  const auto outcome = [](const std::string& condition) {
+    const Loaded loaded = load_rules(
+        "rule \"r\" { per = \"gpu\", every = \"10s\", needs = { duty = signal \"duty\" { over = \"30s\" },\n"
+        "  fault = signal \"fault\" { over = \"attempt\" } }, evaluate = function(job) return " +
+        condition +
+        " end }\n"
+        "case \"c\" { ranks = 2, { lasting = \"1m\", gpu = { [0] = { duty = 0.5 } },\n"
+        "  events = { { \"fault\", gpu = 0, at = \"5s\", code = 79, place = \"east\" } } },\n"
+        "  fires = { { \"r\", gpu = 0 } } }");
+    REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
+    std::string all;
+    for (const std::string& message : run_case(loaded.cases[0], {loaded.pack, nullptr}).messages) all += message + "\n";
+    return all;
+  };
+  for (const char* condition :
+       {"job.duty:seen()", "job.fault:seen()", "job.fault:where { code = 79 }:seen()", "job.duty:within(\"20s\")",
+        "job.fault:older_than(\"20s\")", "job.fault:within(\"10h\")", "job.duty:last():known()",
+        "job.fault:last(\"place\"):known()", "job.duty:seen() & job:age():above(\"20s\")",
+        "~job.fault:older_than(\"10h\") & job.fault:seen()",
+        "least_known(job.duty:mean(), job.fault:last(\"code\")):is(0.5)",
+        "greatest_known(job.fault:last(\"code\"), job.duty:mean()):above(1)"})
+    CHECK(std::string{condition} + ": " + outcome(condition) == std::string{condition} + ": ");
+}

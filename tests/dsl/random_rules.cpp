@@ -40,6 +40,7 @@ constexpr std::array sources{
     Source{"seconds", node, "job.memory:time_to(0.9)"},
     Source{"seconds", node, "job.memory:time_to(job.memory:max():max(\"job\"))"},
     Source{"seconds", job, "job.phase:age()"},
+    Source{"seconds", job, "job:age()"},
     Source{"none", job, "job.loss:$"},
     Source{"none", job, "job.loss:first(4)"},
     Source{"none", job, "job.losses:mean()"},
@@ -64,7 +65,10 @@ constexpr std::array sources{
     Source{"count", gpu, "job.fault:distinct(\"code\")"},
     Source{"count", gpu, "job.fault:where { code = { 48, 79 } }:count()"},
     Source{"count", gpu, "job.fault:except { place = \"west\" }:count()"},
+    Source{"count", gpu, "job.fault:where { place = { \"*s*\", \"north\" } }:count()"},
+    Source{"count", gpu, "job.faults:except { place = \"e*t\" }:count()"},
     Source{"count", rank, "job.loaded:count()"},
+    Source{"none", job, "job.lately:max()"},
     Source{"count", rank, "job.step:delta()"},
     Source{"count", rank, "job.step:last()"},
     Source{"count", job, "job.loss:nonfinite()"},
@@ -73,10 +77,12 @@ constexpr std::array units{"ratio", "MHz", "bytes", "seconds", "none", "count"};
 
 const char* const needs =
     "duty = signal \"duty\" { over = \"30s\" }, usual = signal \"duty\" { over = \"4m\", freeze = true },\n"
-    "    past = signal \"duty\" { over = \"5m\", lag = \"80s\", least = 20 }, clock = signal \"clock\" { over = \"1m\" "
-    "},\n"
+    "    past = signal \"duty\" { over = \"5m\", lag = \"80s\", least = 20 }, clock = signal \"clock\" { over = "
+    "\"1m\", "
+    "full = true },\n"
     "    sent = signal \"sent\" { over = \"1m\" }, memory = signal \"memory\" { over = \"1m\", freeze = true },\n"
-    "    took = signal \"step_time\" { over = 16 }, loaded = signal \"load_time\" { over = \"1m\" },\n"
+    "    took = signal \"step_time\" { over = 16 }, loaded = signal \"load_time\" { over = \"1m\", full = true },\n"
+    "    lately = signal \"loss\" { over = 20, full = true },\n"
     "    loss = signal \"loss\" { over = 32 }, losses = signal \"loss\" { over = \"attempt\" },\n"
     "    phase = signal \"phase\" { over = \"1m\" }, reasons = signal \"reasons\" { over = \"1m\" },\n"
     "    fault = signal \"fault\" { over = \"1m\" }, faults = signal \"fault\" { over = \"attempt\" },\n"
@@ -190,7 +196,8 @@ class Generator {
       }
       case 5: {
         const Text a = column(unit, depth - 1), b = column(unit, depth - 1);
-        return {std::string{pick(2) ? "greatest(" : "least("} + a.text + ", " + b.text + ")", finer(a.level, b.level)};
+        constexpr std::array words{"greatest(", "least(", "greatest_known(", "least_known("};
+        return {words[pick(words.size())] + a.text + ", " + b.text + ")", finer(a.level, b.level)};
       }
       case 6: {
         const Text a = column(unit, depth - 1);
@@ -251,7 +258,19 @@ class Generator {
       const Text b = column(unit, depth - 1);
       return {"(" + a.text + "):" + word + "(" + b.text + ")", finer(a.level, b.level)};
     }
-    switch (pick(9)) {
+    switch (pick(10)) {
+      case 8: {
+        if (pick(3) == 0) {
+          const Text a = column(unit, depth - 1);
+          return {"(" + a.text + "):known()", a.level};
+        }
+        constexpr std::array words{":seen()", ":within(\"20s\")", ":older_than(p.wait)"};
+        const std::string word = words[pick(words.size())];
+        constexpr std::array windows{"duty", "fault", "faults", "fault:where { code = 79 }", "sent"};
+        if (const std::size_t i = pick(windows.size() + 2); i < windows.size())
+          return {std::string{"job."} + windows[i] + word, gpu};
+        return {(pick(2) ? "job.loaded" : "job.step") + word, rank};
+      }
       case 0:
       case 1:
       case 2: {

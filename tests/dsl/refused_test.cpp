@@ -69,6 +69,42 @@ TEST_CASE("what another language would write gets the word to write") {
             "this divides by 0, and what it makes is never known"));
 }
 
+TEST_CASE("the words of the newest value take a time, and the job's own word no need's place") {
+  CHECK(has(reported("    return keep & job.duty:within(\"200ms\")"), "'within' wants a column or a number"));
+  CHECK(
+      has(reported("    return keep & job.duty:within(job.clock:last())"), "within takes a time, and this is in MHz"));
+  CHECK(has(reported("    return keep & job.duty:older_than()"), "older_than wants a column or a number, not nil"));
+  CHECK(has(reported("    return keep & job.duty:seen(\"node\")"), "seen"));
+  CHECK(has(reported("    return keep & job:age(\"10s\"):above(1)"), "job:age()"));
+  CHECK(has(reported("    return keep & job.age():above(1)"), "job:age()"));
+  CHECK(has(reported("    return keep & job.mem:last():greatest_known(1):above(1)"),
+            "'greatest_known' is a function: write greatest_known(a, b)"));
+  CHECK(has(
+      problems_of(load_rules("rule \"f\" { per = \"gpu\", every = \"10s\", needs = { duty = signal \"duty\" { over = "
+                             "\"30s\", freeze = true } },\n  evaluate = function(job) return job.duty:seen() end }")),
+      "seen of a need with freeze: what is held is a number. Write :count():above(0)"));
+  CHECK(has(
+      problems_of(load_rules("rule \"e\" { per = \"gpu\", every = \"10s\", needs = { duty = signal \"duty\" { over = "
+                             "\"earlier\" } },\n  evaluate = function(job) return job.duty:within(\"1m\") end }")),
+      "within of 'duty' over \"earlier\""));
+  CHECK(has(problems_of(load_rules(
+                "rule \"c\" { scope = \"cluster\", per = \"gpu\", every = \"10s\", needs = { fault = "
+                "signal \"fault\" { over = \"1h\" } },\n"
+                "  evaluate = function(cluster) return cluster.fault:seen() & cluster:age():above(1) end }")),
+            "age() is the age of a job's attempt, and the cluster has none"));
+}
+
+TEST_CASE("a window that has to be full has a length") {
+  const auto with = [](const std::string& span) {
+    return problems_of(load_rules("rule \"f\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { " +
+                                  span + " } },\n  evaluate = function(job) return job.loss:max():above(1) end }"));
+  };
+  CHECK(with("over = \"2m\", full = true") == "");
+  CHECK(with("over = 8, full = true") == "");
+  CHECK(has(with("over = \"attempt\", full = true"), "they have no length to fill"));
+  CHECK(has(with("over = 8, least = 4, full = true"), "full = true waits for all 8 points: leave least out"));
+}
+
 TEST_CASE("bytes that a person cannot see are refused") {
   CHECK(has(problems_of(load_rules("\xEF\xBB\xBFlocal x = 1")),
             "site.lua:1: the file begins with a byte-order mark, which cannot be seen"));

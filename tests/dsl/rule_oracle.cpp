@@ -21,7 +21,12 @@ RuleOracle::RuleOracle(const stream::Pack& pack, const RandomLog& log)
       windows_(*pack.graph, {pack.signals, log.start, log.records,
                              [this](std::string_view source, Level level, stream::Slot slot, stream::Time from,
                                     stream::Time to) { return log_.was_covered(source, level, slot, from, to, now_); },
-                             [this](const std::string& text) { return symbol(text); }}) {
+                             [this](const std::string& text) { return symbol(text); },
+                             [this](double number) {
+                               for (const auto& [text, known] : log_.symbols)
+                                 if (known == number) return text;
+                               return std::string{};
+                             }}) {
   for (const stream::Rule& rule : pack.rules) {
     alerts_.emplace_back(rule);
     for (const auto& field : rule.state)

@@ -35,6 +35,7 @@ class RuleOracle final : private oracle::Leaves {
   oracle::Mask finding(const stream::Node& node) override;
   oracle::Column state(const stream::Node& node) override;
   oracle::Column freeze(const stream::Node& node, oracle::Column values) override;
+  double job_age() const override { return stream::seconds(now_ - log_.start); }
   oracle::Number symbol(const std::string& text) const override;
 
   [[nodiscard]] bool overlap(stream::Level a, std::size_t slot_a, stream::Level b, std::size_t slot_b) const;

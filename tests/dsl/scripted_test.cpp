@@ -66,6 +66,7 @@ struct World : stream::Leaves {
     std::copy(column.begin(), column.end(), out.begin());
   }
   void freeze(const stream::Node&, std::span<double>) override {}
+  double job_age() const override { return static_cast<double>(tick); }
   double symbol(std::string_view text) const override { return static_cast<double>(text.size()) / 10; }
 };
 

@@ -103,8 +103,12 @@ GraphOracle::Value GraphOracle::compute(NodeId id) {
     Column goal;
     for (std::size_t slot = 0; node.arguments.size() > 1 && slot < n; ++slot) goal.push_back(argument(node, 1, slot));
     made.numbers = leaves_.window(id, node, goal);
+    for (std::size_t slot = 0; node.type.shape == Shape::mask && slot < n; ++slot)
+      made.answers.push_back(answer_of_window(node, made.numbers[slot], goal.empty() ? Number{} : goal[slot]));
   } else if (node.op == Op::state) {
     made.numbers = leaves_.state(node);
+  } else if (node.op == Op::job_age) {
+    made.numbers = {leaves_.job_age()};
   } else if (node.op == Op::freeze) {
     made.numbers = leaves_.freeze(node, value(node.arguments[0]).numbers);
   } else if (node.op == Op::f_now || node.op == Op::f_ever) {
@@ -116,6 +120,13 @@ GraphOracle::Value GraphOracle::compute(NodeId id) {
     }
   }
   return made;
+}
+
+// A number of values, or an age.
+bool GraphOracle::answer_of_window(const Node& node, Number x, Number limit) {
+  if (node.op == Op::w_seen) limit = 0;
+  if (!x || std::isnan(*x) || !limit || std::isnan(*limit)) return false;
+  return node.op == Op::w_within ? *x < *limit : *x > *limit && !std::isinf(*x);
 }
 
 Number GraphOracle::number_of_member(const Node& node, std::size_t slot) {
@@ -145,6 +156,13 @@ Number GraphOracle::number_of_member(const Node& node, std::size_t slot) {
       if (std::isnan(*a) || std::isnan(*b)) return std::isnan(*a) ? b : a;
       return node.op == Op::greatest ? std::max(*a, *b) : std::min(*a, *b);
     }
+    case Op::greatest_known:
+    case Op::least_known: {
+      Number best;
+      for (const Number n : {x(0), x(1)})
+        if (n && !std::isnan(*n) && (!best || (node.op == Op::greatest_known ? *n > *best : *n < *best))) best = n;
+      return best;
+    }
     case Op::choose: {
       const Answer which = condition(node, 0, slot);
       return !which ? Number{} : *which ? x(1) : x(2);
@@ -166,6 +184,7 @@ Answer GraphOracle::answer_of_member(const Node& node, std::size_t slot) {
     case Op::below: return compare(x(0), x(1), [](double a, double b) { return a < b; });
     case Op::at_least: return compare(x(0), x(1), [](double a, double b) { return a >= b; });
     case Op::at_most: return compare(x(0), x(1), [](double a, double b) { return a <= b; });
+    case Op::known: return x(0).has_value();
     case Op::is: {
       bool any = false;
       for (const stream::Scalar& scalar : node.attributes.values) {

@@ -46,6 +46,7 @@ class Leaves {
   [[nodiscard]] virtual Mask finding(const stream::Node& node) = 0;
   [[nodiscard]] virtual Column state(const stream::Node& node) = 0;
   [[nodiscard]] virtual Column freeze(const stream::Node& node, Column values) = 0;
+  [[nodiscard]] virtual double job_age() const = 0;
   [[nodiscard]] virtual Number symbol(const std::string& text) const = 0;
 };
 
@@ -69,6 +70,7 @@ class GraphOracle {
 
   const Value& value(stream::NodeId id);
   [[nodiscard]] Value compute(stream::NodeId id);
+  [[nodiscard]] static bool answer_of_window(const stream::Node& node, Number x, Number limit);
   [[nodiscard]] Number argument(const stream::Node& node, std::size_t i, std::size_t slot);
   [[nodiscard]] Answer condition(const stream::Node& node, std::size_t i, std::size_t slot);
   [[nodiscard]] Number number_of_member(const stream::Node& node, std::size_t slot);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <regex>
 
 #include "tests/oracle/series.h"
 
@@ -25,6 +26,11 @@ using Values = std::vector<WindowOracle::Value>;
 std::size_t least(const WindowSpec& window) {
   if (window.least != 0) return window.least;
   return window.span == WindowSpec::Span::points ? std::min(16u, window.points) : 16;
+}
+
+// Of a text with stars; the random rules have no other sign of regular expressions in one.
+std::regex expression_of(const std::string& text) {
+  return std::regex{std::regex_replace(text, std::regex{"\\*"}, ".*")};
 }
 
 bool is_edge(Op op) { return op == Op::w_last || op == Op::w_first; }
@@ -151,6 +157,9 @@ bool WindowOracle::passes(const Record& event, const WindowSpec& window) const {
     const auto field = event.fields.find(filter.field);
     const bool listed = field != event.fields.end() &&
                         std::any_of(filter.values.begin(), filter.values.end(), [&](const stream::Scalar& value) {
+                          const auto* text = std::get_if<std::string>(&value);
+                          if (text && text->find('*') != std::string::npos)
+                            return std::regex_match(facts_.text(field->second), expression_of(*text));
                           const Number wanted = value.index() == 0 ? Number{std::get<double>(value)}
                                                                    : facts_.symbol(std::get<std::string>(value));
                           return wanted == field->second;
@@ -159,7 +168,8 @@ bool WindowOracle::passes(const Record& event, const WindowSpec& window) const {
   });
 }
 
-Number WindowOracle::age(const WindowSpec& window, Slot slot, Time from, Time now) const {
+// `never`: what the age is of a member without records, if it was covered.
+Number WindowOracle::age(const WindowSpec& window, Slot slot, Time from, Time now, double never) const {
   const SignalDefinition& definition = facts_.signals[window.signal];
   const bool event = definition.kind == SignalKind::event;
   std::optional<Time> last;
@@ -174,7 +184,7 @@ Number WindowOracle::age(const WindowSpec& window, Slot slot, Time from, Time no
   if (last) return stream::seconds(now - *last);
   if (definition.source.empty() || !coverage(window.signal, slot, event ? from : facts_.start, now))
     return std::nullopt;
-  return event ? HUGE_VAL : stream::seconds(now - facts_.start);
+  return never;
 }
 
 Number WindowOracle::of_events(const Node& reduction, const WindowSpec& window, Slot slot, Time from, Time to,
@@ -244,7 +254,12 @@ Number WindowOracle::of_panes(const Node& reduction, const WindowSpec& window, T
 Number WindowOracle::reduce(const Node& reduction, Number goal, Slot slot, Time tick, Time now) const {
   const WindowSpec& window = *graph_[reduction.arguments[0]].attributes.window;
   const SignalDefinition& definition = facts_.signals[window.signal];
-  const Op op = reduction.op;
+  const Op op = stream::column_of(reduction.op);
+  if (op == Op::w_count && reduction.op != op) {
+    Node count = reduction;
+    count.op = op;
+    return reduce(count, goal, slot, tick, now);
+  }
   if (definition.kind == SignalKind::counter && (op == Op::w_rate || op == Op::w_delta)) {
     Node mean = reduction;
     mean.op = Op::w_mean;
@@ -256,8 +271,15 @@ Number WindowOracle::reduce(const Node& reduction, Number goal, Slot slot, Time 
   const Time from = timed ? to - window.over : stream::long_ago;
   if (definition.owner == stream::Level::rank && slot == stream::reserved_slot)
     return std::nullopt;  // no rank's, and nobody alive for it
+  if (window.full && timed &&
+      (from < facts_.start || (!definition.source.empty() && !coverage(window.signal, slot, from, to))))
+    return std::nullopt;
   if (op == Op::w_interval) return usual(window.signal, slot, now);
-  if (op == Op::w_age) return age(window, slot, std::max(from, facts_.start), now);
+  if (op == Op::w_age) {
+    const bool silence = reduction.op == op && definition.kind != SignalKind::event;  // counts from the start on
+    return age(window, slot, std::max(from, facts_.start), now,
+               silence ? stream::seconds(now - facts_.start) : HUGE_VAL);
+  }
   if (definition.kind == SignalKind::event) return of_events(reduction, window, slot, from, to, now);
 
   const auto counted = [&](Number n) -> Number {  // none: 0 only where one would have been reported
@@ -268,6 +290,7 @@ Number WindowOracle::reduce(const Node& reduction, Number goal, Slot slot, Time 
     Values all = points(window.signal, slot, to, now);
     all.resize(all.size() - std::min<std::size_t>(all.size(), window.lag_points));
     if (all.size() > window.points) all.erase(all.begin(), all.end() - window.points);
+    if (window.full && all.size() < window.points) return std::nullopt;
     return enough(reduction, window, definition, all.size()) ? counted(reduce_values(op, number, goal, all)) : Number{};
   }
   if (window.span == WindowSpec::Span::attempt) {

@@ -35,6 +35,7 @@ struct Facts {
                      stream::Time to)>
       coverage;
   std::function<Number(const std::string&)> symbol;
+  std::function<std::string(double)> text{};
 };
 
 // The reductions of windows, computed from the records anew at every tick, without a thought for cost.
@@ -57,8 +58,8 @@ class WindowOracle {
   [[nodiscard]] const std::vector<const Record*>& of(stream::SignalId signal, stream::Slot slot) const;
   [[nodiscard]] std::vector<Value> points(stream::SignalId signal, stream::Slot slot, stream::Time to,
                                           stream::Time now) const;
-  [[nodiscard]] Number age(const stream::WindowSpec& window, stream::Slot slot, stream::Time from,
-                           stream::Time now) const;
+  [[nodiscard]] Number age(const stream::WindowSpec& window, stream::Slot slot, stream::Time from, stream::Time now,
+                           double never) const;
   [[nodiscard]] Number of_events(const stream::Node& reduction, const stream::WindowSpec& window, stream::Slot slot,
                                  stream::Time from, stream::Time to, stream::Time now) const;
   [[nodiscard]] Number of_panes(const stream::Node& reduction, const stream::WindowSpec& window, stream::Time from,

@@ -47,6 +47,10 @@ const stream::LoadedPack& pack() {
           ever = signal "boom" { over = "attempt" } },
         evaluate = function(job) return job.heat:count():below(1) | job.boom:count():above(1) | job.ever:rate():above(0.01) |
           job.ever:age():above("5h") end }
+      rule "newest" { per = "rank", every = "10s", needs = { any = signal "any" { over = "60s" }, heat = signal "heat" { over = "60s" },
+          boom = signal "boom" { over = "attempt" } },
+        evaluate = function(job) return job.any:older_than("6h") & ~job.any:within("50s") & job:age():above("5h") |
+          job.boom:older_than("4h") & job.boom:seen() & ~job.heat:seen() & greatest_known(job.any:age(), job.boom:age()):above("4h") end }
       rule "moving" { per = "rank", every = "20s", needs = { moved = signal "moved" { over = "2m" } }, state = { most = 0 },
         evaluate = function(job, p, state) local now = job.moved:mean() state.most = greatest(now, state.most) return now:above(state.most) end }
       rule "flips" { severity = "none", per = "job", every = "20s", needs = { any = signal "any" { over = "60s" } }, state = { odd = 0 },

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "bench.h"
+#include "stream/windows/text_pattern.h"
 
 using namespace tocsin::test;
 
@@ -86,20 +87,20 @@ TEST_CASE("events are filtered by numbers and texts, and first, last, repeats an
   auto fatal = bench.window("fault", 100s), named = bench.window("fault", 100s);
   fatal.filters = {{"code", {Scalar{79.0}, Scalar{48.0}}, true}};
   named.filters = {{"what", {Scalar{std::string{"bus"}}}, false}};
+  auto part = named, not_part = named;
+  part.filters = {{"what", {Scalar{std::string{"*e*r*"}}}, true}};
+  not_part.filters = {{"what", {Scalar{std::string{"*e*r*"}}, Scalar{std::string{"b*s"}}}, false}};
+  const NodeId parts = bench.reduce(part, Op::w_count), rest = bench.reduce(not_part, Op::w_count);
   const NodeId last = bench.reduce(fatal, Op::w_last, 0, "code"), first = bench.reduce(fatal, Op::w_first, 0, "code"),
                repeats = bench.reduce(fatal, Op::w_repeats, 0, "code"),
                distinct = bench.reduce(fatal, Op::w_distinct, 0, "code"), count = bench.reduce(named, Op::w_count);
-  std::map<std::string, double, std::less<>> symbols;
+  Symbols symbols;
   std::vector<NodeId> reductions;
   for (const auto& r : bench.reductions) reductions.push_back(r.node);
-  bench.history.emplace(*bench.graph, reductions, bench.windows, bench.topology, [&](std::string_view text) {
-    const auto known = symbols.find(text);
-    return known == symbols.end() ? absent : known->second;
-  });
+  bench.history.emplace(*bench.graph, reductions, bench.windows, bench.topology, &symbols);
   const auto tell = [&](double time, double code, const std::string& what) {
-    symbols.try_emplace(what, static_cast<double>(symbols.size()));
     bench.settle(time);
-    const EventField fields[] = {{"code", code}, {"what", symbols[what]}};
+    const EventField fields[] = {{"code", code}, {"what", symbols.intern(what)}};
     (void)bench.history->event(*bench.table.find("fault"), 1, at(time), fields, at(time), {0, 1, 0});
   };
   bench.listen(0, 100);
@@ -111,10 +112,31 @@ TEST_CASE("events are filtered by numbers and texts, and first, last, repeats an
   CHECK(bench.look(first, 60)[1] == 48);
   CHECK(bench.look(repeats, 60)[1] == 2);
   CHECK(bench.look(count, 60)[1] == 2);
+  CHECK(bench.look(parts, 60)[1] == 2);  // memory, other
+  CHECK(bench.look(rest, 60)[1] == 0);
   CHECK(is_absent(bench.look(last, 60)[2]));
   CHECK(bench.look(repeats, 60)[2] == 0);
   CHECK(bench.look(distinct, 60)[1] == 2);
   CHECK(bench.look(distinct, 60)[2] == 0);
+}
+
+TEST_CASE("a star in a text stands for any part, also for none, and a star with a backslash for itself") {
+  const auto matches = [](std::string_view pattern, std::string_view text) {
+    return TextPattern{pattern}.matches(text);
+  };
+  CHECK(matches("*out of memory*", "CUDA out of memory. Tried"));
+  CHECK(matches("*out of memory*", "out of memory"));
+  CHECK_FALSE(matches("*out of memory*", "out of  memory"));
+  CHECK(matches("a*a", "aa"));
+  CHECK_FALSE(matches("a*a", "a"));
+  CHECK(matches("a*b*c", "abbc"));
+  CHECK_FALSE(matches("a*bc*c", "abc"));
+  CHECK(matches("*", ""));
+  CHECK_FALSE(matches("a", "ab"));
+  CHECK(matches("2 \\* 3", "2 * 3"));
+  CHECK_FALSE(matches("2 \\* 3", "2 x 3"));
+  CHECK(*TextPattern{"2 \\* 3"}.literal() == "2 * 3");
+  CHECK(TextPattern{"2 * 3"}.literal() == nullptr);
 }
 
 TEST_CASE("an attempt's events are counted beyond those that are kept") {

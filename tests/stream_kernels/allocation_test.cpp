@@ -19,6 +19,7 @@ class Ones : public Leaves {
   void finding(const Node&, std::span<Truth> out) override { std::fill(out.begin(), out.end(), Truth::unknown); }
   void state(const Node&, std::span<double> out) override { std::fill(out.begin(), out.end(), 0.0); }
   void freeze(const Node&, std::span<double>) override {}
+  double job_age() const override { return 1.0; }
   double symbol(std::string_view) const override { return absent; }
 };
 

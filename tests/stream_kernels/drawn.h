@@ -152,6 +152,7 @@ class DrawnLeaves : public Leaves {
     for (std::size_t slot = 0; slot < in_out.size(); ++slot)
       if (held(slot)) in_out[slot] = 7.5;
   }
+  double job_age() const override { return 60.0 * static_cast<double>(tick); }
   double symbol(std::string_view text) const override { return text == "a" ? 1 : text == "b" ? 2 : absent; }
 };
 
@@ -179,6 +180,7 @@ class DrawnForOracle : public oracle::Leaves {
       if (DrawnLeaves::held(slot)) values[slot] = 7.5;
     return values;
   }
+  double job_age() const override { return leaves_.job_age(); }
   oracle::Number symbol(const std::string& text) const override { return oracle::number_of(leaves_.symbol(text)); }
 
  private:

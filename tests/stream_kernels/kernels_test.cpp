@@ -49,6 +49,14 @@ const BinaryWord binaries[] = {
        if (is_absent(a) || is_absent(b) || (is_nan(a) && is_nan(b))) return absent;
        return is_nan(a) ? b : is_nan(b) ? a : std::min(a, b);
      }},
+    {"greatest_known", &Kernels::greatest_known,
+     [](double a, double b) {
+       return is_nan(a) && is_nan(b) ? absent : is_nan(a) ? b : is_nan(b) ? a : std::max(a, b);
+     }},
+    {"least_known", &Kernels::least_known,
+     [](double a, double b) {
+       return is_nan(a) && is_nan(b) ? absent : is_nan(a) ? b : is_nan(b) ? a : std::min(a, b);
+     }},
     {"fill", &Kernels::fill, [](double a, double b) { return is_absent(a) ? b : a; }},
     {"clamp_low", &Kernels::clamp_low,
      [](double a, double b) { return arithmetic(a, b, is_nan(a) || is_nan(b) ? measured_nan : std::max(a, b)); }},
@@ -160,6 +168,24 @@ TEST_CASE("a comparison with what is no number is unknown, in both kernel sets")
           is_right = is_right && out[i] == (is_nan(a[i]) ? Truth::unknown : truth(a[i] == values[0] || a[i] == 1));
         CHECK_MESSAGE(is_right, set->name, " is of ", n);
       });
+}
+
+TEST_CASE("a mask of a window and known() are never unknown, in both kernel sets") {
+  for (const auto* set : both())
+    for_columns("never unknown", [&](RandomValues& random, std::size_t n) {
+      const auto a = random.column(n), b = random.column(n);
+      const double y = random.number();
+      std::vector<Truth> above(n), below(n), known(n);
+      set->finite_above({a.data()}, {&y, true}, above.data(), n);
+      set->surely_below({a.data()}, {b.data()}, below.data(), n);
+      set->known(a.data(), known.data(), n);
+      bool right = true;
+      for (std::size_t i = 0; i < n; ++i) {
+        right = right && above[i] == truth(a[i] > y && !std::isinf(a[i])) && below[i] == truth(a[i] < b[i]);
+        right = right && known[i] == truth(!is_absent(a[i]));
+      }
+      CHECK_MESSAGE(right, set->name, " of ", n);
+    });
 }
 
 TEST_CASE("negation, magnitude and logarithm keep what is absent and what was measured as no number") {
