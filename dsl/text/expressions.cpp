@@ -20,12 +20,12 @@ class Reading {
         {definition_.file, definition_.line, std::string(kind) + " \"" + definition_.name + "\": " + what});
   }
 
-  std::unique_ptr<RE2> expression(const std::string& text, std::string_view key) {
+  std::unique_ptr<Regex> expression(const std::string& text, std::string_view key) {
     RE2::Options options;
     options.set_encoding(RE2::Options::EncodingLatin1);  // lines are bytes
     options.set_log_errors(false);
     options.set_max_mem(8 << 20);
-    auto compiled = std::make_unique<RE2>(for_capturing(text), options);
+    auto compiled = std::make_unique<Regex>(for_capturing(text), options);
     if (compiled->ok() && compiled->NumberOfCapturingGroups() > most_groups) {
       problem("too many groups in " + std::string(key) + "; write (?:…) where nothing is captured");
       return nullptr;
@@ -36,7 +36,7 @@ class Reading {
     return nullptr;
   }
 
-  std::unique_ptr<RE2> optional(const std::string& text, std::string_view key) {
+  std::unique_ptr<Regex> optional(const std::string& text, std::string_view key) {
     return text.empty() ? nullptr : expression(text, key);
   }
 
@@ -97,10 +97,9 @@ class Reading {
 
 }  // namespace
 
-bool Expression::match(std::string_view text, Captures& out) const {
+bool Expression::match(std::string_view text, Captures& out, Shapes& shapes) const {
   std::array<re2::StringPiece, most_groups + 1> groups;
-  if (!captures->Match(text, 0, text.size(), RE2::UNANCHORED, groups.data(), static_cast<int>(capture_of.size())))
-    return false;
+  if (!shapes.match(*captures, text, std::span{groups}.first(capture_of.size()))) return false;
   out.fill({});
   for (std::size_t i = 1; i < capture_of.size(); ++i)
     if (capture_of[i] != no_capture) out[static_cast<std::size_t>(capture_of[i])] = groups[i];
@@ -112,6 +111,7 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
   const std::size_t before = problems.size();
   auto set = std::make_shared<Expressions>();
   std::vector<std::string> texts;
+  std::map<std::string, std::size_t> place_of;  // in the texts
   std::map<std::pair<int, std::string>, const Definition*> named;
   for (const Definition& definition : definitions) {
     Reading reading(definition, problems);
@@ -128,8 +128,11 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
       expression.rule = index;
       expression.captures = reading.expression(line, "line");
       if (!expression.captures || !reading.number_groups(*expression.captures, expression.capture_of)) continue;
+      const std::string& scanned = definition.scan.empty() ? line : definition.scan;
+      const auto [place, is_new] = place_of.try_emplace(scanned, texts.size());
+      if (is_new) texts.push_back(scanned), set->scanned_for_.emplace_back();
+      set->scanned_for_[place->second].push_back(static_cast<std::uint32_t>(set->expressions_.size()));
       set->expressions_.push_back(std::move(expression));
-      texts.push_back(definition.scan.empty() ? line : definition.scan);
     }
     Rule& rule = set->rules_.emplace_back();
     rule.kind = definition.kind;
@@ -165,7 +168,7 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
   std::vector<Scanner::Refusal> refused;
   set->scanner_ = Scanner::compile(texts, refused, store);
   for (const Scanner::Refusal& refusal : refused) {
-    const Definition& definition = definitions[set->expressions_[refusal.expression].rule];
+    const Definition& definition = definitions[set->expressions_[set->scanned_for_[refusal.expression].front()].rule];
     Reading(definition, problems)
         .problem("Vectorscan does not take `" + texts[refusal.expression] + "`: " + refusal.message +
                  "; RE2 does, so write it in the syntax that both know: no \\pN or \\C, bounded repeats below 1000, "
@@ -174,6 +177,17 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
   }
   if (problems.size() != before) return nullptr;
   return set;
+}
+
+void Expressions::scan(std::string_view text, Scanner::Scratch& scratch, std::vector<std::uint32_t>& found) const {
+  scanner_->scan(text, scratch, found);
+  const std::size_t texts = found.size();
+  for (std::size_t i = 0; i < texts; ++i) {
+    const auto& expressions = scanned_for_[found[i]];
+    found.insert(found.end(), expressions.begin(), expressions.end());
+  }
+  found.erase(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(texts));
+  std::sort(found.begin(), found.end());
 }
 
 std::span<const Expression> Expressions::of(std::uint32_t rule) const {

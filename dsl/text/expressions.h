@@ -15,6 +15,7 @@
 #include "dsl/text/definitions.h"
 #include "dsl/text/extraction.h"
 #include "dsl/text/scanner.h"
+#include "dsl/text/shapes.h"
 
 namespace tocsin::dsl::text {
 
@@ -28,7 +29,7 @@ using Captures = std::array<std::string_view, most_captures>;
 struct Rule {
   struct Source {
     int capture = no_capture;
-    std::unique_ptr<RE2> find;
+    std::unique_ptr<Regex> find;
     bool last = false;
     std::string text;
     std::optional<double> number;
@@ -45,7 +46,7 @@ struct Rule {
   Definition::Kind kind{};
   std::string name, event, also, source;
   std::vector<Output> fields, samples;
-  std::unique_ptr<RE2> unless, continues, until;
+  std::unique_ptr<Regex> unless, continues, until;
   int rank = no_capture, gpu = no_capture, same = no_capture, remembers = no_capture;
   std::vector<std::pair<int, int>> equal;  // captures
   bool rank_yields = false, wrapped = false;
@@ -57,9 +58,9 @@ struct Rule {
 // One line expression of a rule.
 struct Expression {
   std::uint32_t rule = 0;
-  std::unique_ptr<RE2> captures;
+  std::unique_ptr<Regex> captures;
   std::vector<int> capture_of;  // by group, to the last named one: its number in the rule, or no_capture
-  [[nodiscard]] bool match(std::string_view text, Captures& out) const;
+  [[nodiscard]] bool match(std::string_view text, Captures& out, Shapes& shapes) const;
 };
 
 // All compiled patterns and parsers of a pack. Immutable.
@@ -70,9 +71,8 @@ class Expressions {
                                                     std::vector<TextProblem>& problems, DatabaseStore* store = nullptr);
 
   [[nodiscard]] Scanner::Scratch make_scratch() const { return scanner_->make_scratch(); }
-  void scan(std::string_view text, Scanner::Scratch& scratch, std::vector<std::uint32_t>& found) const {
-    scanner_->scan(text, scratch, found);
-  }
+  // The expressions that may match, ascending.
+  void scan(std::string_view text, Scanner::Scratch& scratch, std::vector<std::uint32_t>& found) const;
   [[nodiscard]] const Expression& expression(std::uint32_t id) const { return expressions_[id]; }
   [[nodiscard]] const Rule& rule(std::uint32_t index) const { return rules_[index]; }
   [[nodiscard]] std::span<const Rule> rules() const noexcept { return rules_; }
@@ -85,6 +85,7 @@ class Expressions {
   std::vector<Expression> expressions_;  // ascending by rule
   std::vector<std::size_t> first_;       // by rule
   std::unique_ptr<Scanner> scanner_;
+  std::vector<std::vector<std::uint32_t>> scanned_for_;  // by text of the scanner: the expressions that share it
 };
 
 }  // namespace tocsin::dsl::text

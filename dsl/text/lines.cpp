@@ -28,13 +28,13 @@ struct Drawn {
   bool has_text = false;
 };
 
-std::string_view find_in(const RE2& expression, std::string_view text, bool last) {
+std::string_view find_in(const Regex& expression, std::string_view text, bool last, Shapes& shapes) {
   std::array<re2::StringPiece, 2> groups;  // the whole match, and the value
+  if (!last) return shapes.match(expression, text, groups) ? std::string_view{groups[1]} : std::string_view{};
   std::string_view found;
   for (std::size_t at = 0; at <= text.size();) {
     if (!expression.Match(text, at, text.size(), RE2::UNANCHORED, groups.data(), 2)) break;
     found = groups[1];
-    if (!last) break;
     const auto end = static_cast<std::size_t>(groups[0].data() - text.data()) + groups[0].size();
     at = end > at ? end : at + 1;
   }
@@ -69,12 +69,12 @@ std::optional<Drawn> read(const Rule::Output& output, const Rule::Source& source
 }
 
 // The value of the first source that has one.
-Drawn draw(const Rule::Output& output, std::string_view text, const Captures& captures) {
+Drawn draw(const Rule::Output& output, std::string_view text, const Captures& captures, Shapes& shapes) {
   for (const Rule::Source& source : output.sources) {
     const bool constant = !source.text.empty() || source.number;
     if (!constant || source.find) {
       const std::string_view found =
-          source.find ? find_in(*source.find, text, source.last) : captured(captures, source.capture);
+          source.find ? find_in(*source.find, text, source.last, shapes) : captured(captures, source.capture);
       if (!found.data()) continue;
       if (!constant) {
         if (auto drawn = read(output, source, found, captures)) return *drawn;
@@ -141,11 +141,13 @@ void Lines::take_clean(std::string_view text, const LineRecord& line, Time arriv
     piece.member.rank = *prefix.rank;
     piece.rank_known = true;
   }
+  workspace_->shapes.begin(piece.body);
   apply(piece, out);
+  workspace_->shapes.begin({});
 }
 
 void Lines::apply(const Piece& piece, Extracted& out) {
-  expressions_->scan(piece.body, *scratch_, found_);
+  expressions_->scan(piece.body, workspace_->scratch, found_);
   if (found_.empty() && open_.none()) return;
 
   const Rule* joined = open_.none() ? nullptr : join(piece, out);
@@ -159,11 +161,11 @@ void Lines::apply(const Piece& piece, Extracted& out) {
     // A line within a record is reported by the record.
     if (joined && (joined == &rule || (!rule.event.empty() && rule.event == joined->event))) continue;
     Captures captures;
-    if (!expression.match(piece.body, captures)) {
+    if (!expression.match(piece.body, captures, workspace_->shapes)) {
       ++counters_.unconfirmed;
       continue;
     }
-    if (rule.unless && RE2::PartialMatch(piece.body, *rule.unless)) continue;
+    if (rule.unless && workspace_->shapes.match(*rule.unless, piece.body, {})) continue;
     if (!are_equal(rule.equal, captures) || !counts(rule, captures, piece.member)) continue;
     matched = expression.rule;
     if (rule.kind == Definition::Kind::parser) parsed = true;
@@ -183,7 +185,7 @@ const Rule* Lines::join(const Piece& piece, Extracted& out) {
   const bool again = std::any_of(found_.begin(), found_.end(), [&](std::uint32_t id) {
     const Expression& expression = expressions_->expression(id);
     Captures captures;
-    return expression.rule == record.rule && expression.match(piece.body, captures);
+    return expression.rule == record.rule && expression.match(piece.body, captures, workspace_->shapes);
   });
   const bool ends = !again && rule.until && RE2::PartialMatch(piece.body, *rule.until);
   const bool continues = !again && (ends || !rule.continues || RE2::PartialMatch(piece.body, *rule.continues));
@@ -237,7 +239,7 @@ void Lines::close(const OpenRecord& record, Extracted& out) {
   if (!rule.wrapped) first = first.substr(0, first.find('\n'));
   for (const Expression& expression : expressions_->of(record.rule)) {
     Captures captures;
-    if (!expression.match(first, captures)) continue;
+    if (!expression.match(first, captures, workspace_->shapes)) continue;
     if (!rule.unless || !RE2::PartialMatch(record.text, *rule.unless))
       emit(rule, record.text, captures, record.of.key(), record.rank_known, record.source, record.time, out);
     return;
@@ -277,7 +279,7 @@ void Lines::emit(const Rule& rule, std::string_view text, const Captures& captur
     texts_.clear();
     texts_.reserve(rule.fields.size());  // the fields hold views of them
     for (const Rule::Output& field : rule.fields) {
-      const Drawn drawn = draw(field, text, captures);
+      const Drawn drawn = draw(field, text, captures, workspace_->shapes);
       if (drawn.number) {
         fields_.push_back({field.name, *drawn.number});
       } else if (drawn.has_text) {
@@ -291,7 +293,7 @@ void Lines::emit(const Rule& rule, std::string_view text, const Captures& captur
       out.event({time, about, rule.also, source.empty() ? std::string_view{rule.source} : source, fields_});
   }
   for (const Rule::Output& sample : rule.samples) {
-    const Drawn drawn = draw(sample, text, captures);
+    const Drawn drawn = draw(sample, text, captures, workspace_->shapes);
     if (drawn.number) out.sample(time, about, sample.name, *drawn.number, source);
     else if (drawn.has_text) out.sample(time, about, sample.name, drawn.text, source);
     else continue;
@@ -324,21 +326,21 @@ namespace {
 class TextExtraction final : public stream::Extraction {
  public:
   TextExtraction(std::shared_ptr<const Expressions> expressions, std::uint64_t hash,
-                 std::shared_ptr<Scanner::Scratch> scratch = nullptr)
-      : expressions_(std::move(expressions)), hash_(hash), scratch_(std::move(scratch)) {}
+                 std::shared_ptr<Lines::Workspace> workspace = nullptr)
+      : expressions_(std::move(expressions)), hash_(hash), workspace_(std::move(workspace)) {}
   [[nodiscard]] std::shared_ptr<stream::Extraction> open() const override {
     return std::make_shared<TextExtraction>(expressions_, hash_,
-                                            std::make_shared<Scanner::Scratch>(expressions_->make_scratch()));
+                                            std::make_shared<Lines::Workspace>(expressions_->make_scratch()));
   }
   [[nodiscard]] std::unique_ptr<stream::Extractor> make() override {
-    return std::make_unique<Lines>(expressions_, scratch_);
+    return std::make_unique<Lines>(expressions_, workspace_);
   }
   [[nodiscard]] std::uint64_t hash() const override { return hash_; }
 
  private:
   std::shared_ptr<const Expressions> expressions_;
   std::uint64_t hash_;
-  std::shared_ptr<Scanner::Scratch> scratch_;
+  std::shared_ptr<Lines::Workspace> workspace_;
 };
 
 std::uint64_t hash_of(std::span<const Definition> definitions) {

@@ -28,12 +28,17 @@ struct TextCounters {
 };
 
 // Turns the lines of one attempt into events and samples. Cleans a line, parses its prefix, scans it once for all
-// expressions, and takes captures for those that occur. Owned by its Attempt; shares the expressions, and the scratch
-// memory of scans with the other extractors of its shard.
+// expressions, and takes captures for those that occur. Owned by its Attempt; shares the expressions, and the memory of
+// searches with the other extractors of its shard.
 class Lines final : public stream::Extractor {
  public:
-  Lines(std::shared_ptr<const Expressions> expressions, std::shared_ptr<Scanner::Scratch> scratch)
-      : expressions_(std::move(expressions)), scratch_(std::move(scratch)) {}
+  struct Workspace {
+    explicit Workspace(Scanner::Scratch of_scans) : scratch(std::move(of_scans)) {}
+    Scanner::Scratch scratch;
+    Shapes shapes;
+  };
+  Lines(std::shared_ptr<const Expressions> expressions, std::shared_ptr<Workspace> workspace)
+      : expressions_(std::move(expressions)), workspace_(std::move(workspace)) {}
 
   void line(const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out) override;
   [[nodiscard]] stream::Time next_due() const override { return open_.next_due(); }
@@ -67,7 +72,7 @@ class Lines final : public stream::Extractor {
   [[nodiscard]] bool counts(const Rule& rule, const Captures& captures, const stream::MemberKey& member);
 
   std::shared_ptr<const Expressions> expressions_;
-  std::shared_ptr<Scanner::Scratch> scratch_;
+  std::shared_ptr<Workspace> workspace_;
   OpenRecords open_;
   std::map<OwnedMember, double> totals_;  // the totals of progress bars
   TextCounters counters_;

@@ -27,7 +27,7 @@ local function with(samples)
 end
 
 -- A count without a loss is progress only where nothing is saved, loaded or resumed: such lines name the step of a checkpoint.
-local of_checkpoint = [[|(?i)checkpoint|ckpt|\bsav(?:e|ed|ing)\b|\bload(?:ed|ing)?\b|restor|resum|\.(?:pt|pth|bin|safetensors|h5)\b]]
+local of_checkpoint = [[|(?i)checkpoint|ckpt|\bsav(?:e|ed|ing)\b|\bload(?:ed|ing)?\b|restor|resum|\.(?:pt|pth|bin|safetensors|h\d)\b]]
 
 -- What a logger writes before its message: INFO - , INFO | __main__:train:35 - , train.log - INFO - , [__main__][INFO] - , [INFO | main.py:45] and a time;
 -- and times of forms that are no prefix.
@@ -181,7 +181,7 @@ parser "loss_of_a_batch" { generic = "lines",
 parser "loss_first" { generic = "lines",
   about   = "without a count: the loss begins the line, or short values before it: Loss: 0.41; LR: 0.0002, Acc: 93.1, Loss: 0.41",
   line    = { lead .. [[(?:training[_ ]|total[_ ]|mini-?batch[_ ]|train(?:ing)?:\s)?loss\s*[:=]\s*(?:tensor\()?(?P<loss>NUM)(?:\s*$|, grad_fn=|\s+\[ *INT/INT\]|\s*[,;|]|\s+[a-z][\w ]{0,15}[:=])]],
-              lead .. [[(?:[a-z][a-z_ ]{0,23}[15]?\s*[:=]\s*NUM%?\s*[,;|]\s*){1,4}(?:train(?:ing)?[_ ])?loss\s*[:=]\s*(?P<after>NUM)(?:[\s:]*$|\s*[,;|])]],
+              lead .. [[(?:[a-z][a-z_ ]{0,23}\d?\s*[:=]\s*NUM%?\s*[,;|]\s*){1,4}(?:train(?:ing)?[_ ])?loss\s*[:=]\s*(?P<after>NUM)(?:[\s:]*$|\s*[,;|])]],
               [[(?i)^<epoch: *INT, *lr: ?NUM> *loss: ?(?P<epochs>NUM)\s*$]] },
   scan    = scan_loss, unless = not_training .. statement .. [[|(?i)(?:\b|_)(?:policy|actor|critic|value|vf|pg|reward|return)s?(?:[ _]loss|\s*[:=])|better|improv]],
   samples = { loss = { { "loss" }, { "after" }, { "epochs" } }, grad_norm = grad_norm, learning_rate = learning_rate }, states = { phase = "train" },

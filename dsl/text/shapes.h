@@ -1,0 +1,66 @@
+#pragma once
+
+#include <re2/re2.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tocsin::dsl::text {
+
+// An expression for captures. `digits_alike`: it treats all digits alike, so that it matches lines that differ only in
+// their digits at the same places.
+struct Regex : RE2 {
+  Regex(const std::string& expression, const Options& options);
+  bool digits_alike;
+};
+// Whether an expression in RE2's syntax does. If in doubt, no.
+[[nodiscard]] bool treats_digits_alike(std::string_view expression) noexcept;
+
+// What expressions matched in the lines seen last, by the shape of a line: the line with a 0 for each digit. 19 of 20
+// lines with a loss have the shape of an earlier one, for which nothing needs to be searched again. It changes no
+// result, so that it is no state of an extractor. Owned by a shard.
+class Shapes {
+ public:
+  // The line that is looked at from now on; it has to stay until the next.
+  void begin(std::string_view line) noexcept {
+    line_ = line;
+    known_ = nullptr;
+    looked_up_ = false;
+  }
+  // As RE2::Match() anywhere in the text. Remembered if the text is the line.
+  bool match(const Regex& regex, std::string_view text, std::span<re2::StringPiece> groups);
+  [[nodiscard]] std::uint64_t recalled() const noexcept { return recalled_; }  // matches, without a search
+
+ private:
+  static constexpr std::size_t longest = 448, most_results = 56, most_groups = 112;
+  struct Group {
+    std::int16_t begin = -1;  // -1: none
+    std::uint16_t size = 0;
+  };
+  struct Result {
+    const Regex* regex = nullptr;
+    std::uint16_t first = 0;  // of its groups
+    bool matched = false;
+  };
+  struct Shape {
+    std::array<char, longest> text;
+    std::uint16_t size = 0, results = 0, groups = 0;
+    std::array<Result, most_results> result;
+    std::array<Group, most_groups> group;
+  };
+  void look_up();
+  [[nodiscard]] const Result* find(const Regex& regex) noexcept;
+
+  std::vector<Shape> shapes_;  // by hash; made with the first line
+  std::string_view line_;
+  Shape* known_ = nullptr;  // of the line; null: it is too long
+  bool looked_up_ = false;
+  std::size_t next_ = 0;  // the result that is probably asked for next: searches repeat in the same order
+  std::uint64_t recalled_ = 0;
+};
+
+}  // namespace tocsin::dsl::text

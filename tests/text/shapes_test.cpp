@@ -1,0 +1,68 @@
+// What is remembered of lines by their shapes changes nothing of what is made of them.
+#include "dsl/text/shapes.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "dsl/text/number.h"
+#include "tests/seed.h"
+#include "tests/text/pattern_file.h"
+#include "tests/text/shipped.h"
+
+using namespace tocsin;
+using dsl::text::Regex;
+using dsl::text::Shapes;
+using dsl::text::treats_digits_alike;
+
+TEST_CASE("an expression treats all digits alike if it names none") {
+  for (const char* alike : {R"(step (?P<n2>\d+))", R"(\w{2,16}\b[^\w.])", "[0-9a-f]+x{3,}", R"((?i)[^,;]*loss)", "a{b",
+                            R"([]\d])", R"([-+.\d]{1,2}\D\S)"})
+    CHECK_MESSAGE(treats_digits_alike(alike), alike);
+  for (const char* tells : {"step 3", "[1-9]", "[15]?", R"(\x41)", R"(\pN)", "[[:alpha:]]", R"(loss = 0(?:\.0)?)",
+                            R"([^\x30])", "[+-3]", R"(a{1,2}1)", R"(\Q1\E)", "a{1,b}", "[0"})
+    CHECK_MESSAGE(!treats_digits_alike(tells), tells);
+}
+
+TEST_CASE("a line of a known shape is not searched again, and its groups are its own") {
+  const Regex regex{R"((?:(\w+) )?step (\d+))", {}};
+  Shapes shapes;
+  std::array<re2::StringPiece, 3> groups;
+  for (const std::string line : {"at step 123", "at step 456", "step 789"}) {
+    shapes.begin(line);
+    REQUIRE(shapes.match(regex, line, groups));
+    CHECK(std::string{groups[2]} == line.substr(line.size() - 3));
+    CHECK((groups[1].data() == nullptr) == (line.size() == 8));
+  }
+  CHECK(shapes.recalled() == 1);
+  const std::string other = "at step 123";  // not the line
+  CHECK(shapes.match(regex, other, groups));
+  CHECK(shapes.recalled() == 1);
+}
+
+TEST_CASE("lines that differ in their digits make the same among others of their shapes as alone") {
+  std::vector<std::string> lines;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(TOCSIN_SOURCE_DIR) / "tests/text/lines")) {
+    std::ifstream in(entry.path());
+    for (std::string line; std::getline(in, line);)
+      if (line.starts_with("> ") || line.starts_with("< ")) lines.push_back(line.substr(2));
+  }
+  std::mt19937 random(static_cast<std::mt19937::result_type>(test::seed(29)));
+  const auto compiled = dsl::compile_text(test::shipped_files());
+  const auto shared = compiled.extraction->open();
+  const auto made = [](const std::shared_ptr<stream::Extraction>& extraction, const std::string& line) {
+    const auto extractor = extraction->make();
+    test::Recorded out;
+    extractor->line(test::line(line), {}, out);
+    extractor->finish(out);
+    return out.all;
+  };
+  for (std::string line : lines)
+    for (int variant = 0; variant < 3; ++variant) {
+      for (char& c : line)
+        if (dsl::text::digit(c) && random() % 2 == 0) c = static_cast<char>('0' + random() % 10);
+      CAPTURE(line);
+      CHECK(made(shared, line) == made(compiled.extraction->open(), line));
+    }
+}
