@@ -47,7 +47,7 @@ rule "rank_elsewhere" {
   },
   params = { idle = 0.05 },
   evaluate = function(job, p)
-    local reported = (job.channel:count():above(0) | job.call:count():above(0)):surely()
+    local reported = (job.channel:seen() | job.call:seen())
     local waiting  = in_futex(job) & job.cpu:mean():below(p.idle):maybe()
     local most     = waiting:count("job"):above((reported & ~waiting):count("job"))
     return reported & ~waiting & most & ~job.launched:last():count("job"):above(0)
@@ -100,9 +100,9 @@ rule "collectors_reported" {
   evaluate = function(job, p)
     local standing = job.step:age():min("job"):fill(job.launched:age():min("job"))
     local function due(window)      -- a number: its usual interval is over
-      return (~window:count():above(0):surely() | standing:above(1.2 * window:interval()):surely()):all("job")
+      return (~window:seen() | standing:above(1.2 * window:interval()):surely()):all("job")
     end
-    local reported = (~job.state:count():above(0):surely() | job.state:age():below(standing):surely()):all("job")
+    local reported = (~job.state:seen() | job.state:age():below(standing):surely()):all("job")
     return due(job.launched) & due(job.cpu) & due(job.gr) & (reported | standing:above(p.overdue))
   end,
 }

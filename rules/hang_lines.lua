@@ -42,7 +42,7 @@ rule "collective_timeout" {
     local missed   = job.absent:count():above(0)
     local reported = job.late:count():above(0) | job.stuck:count():above(0)
     local waited   = reported:surely()
-    local reported = job.reported:count():above(0):surely()
+    local reported = job.reported:seen()
     local own      = job.first:except { exception = p.others, part = "consequence" }
     local since    = (waited & job.late:age():below("10000h")):surely():choose(job.late:age(), 0):max("job")
     local raised   = (own:age():above(since) & (own:age() - since):below(p.waits) & own:count():above(0)):surely()
@@ -68,8 +68,8 @@ rule "stack_in_collective" {
   actions = { otherwise = "compare the stacks: the others wait for the rank that is not in the same call" },
   evaluate = function(job, p)
     -- Python prints where a process was that it could not save
-    local crashed = (job.segv:count():above(0) | job.bus:count():above(0)):surely():any("job")
-    return job.stack:count():above(0):surely():any("job") & ~crashed
+    local crashed = (job.segv:seen() | job.bus:seen()):any("job")
+    return job.stack:seen():any("job") & ~crashed
   end,
 }
 
@@ -84,8 +84,8 @@ rule "collective_stalled" {
     .. "evaluation)" },
   actions = { order = "if it does not resolve within minutes, inspect the ranks that Horovod names as missing" },
   evaluate = function(job, p)
-    local seen = job.stall:count():above(0):surely()
-    return seen, { who = job.absent:count():above(0):surely(), order = seen }
+    local seen = job.stall:seen()
+    return seen, { who = job.absent:seen(), order = seen }
   end,
 }
 
@@ -147,11 +147,11 @@ rule "collective_failed" {
     "check the network between the nodes (ibstat), then restart with NCCL_DEBUG=INFO",
   } },
   evaluate = function(job, p)
-    local failed = job.nccl:count():above(0):surely()
+    local failed = job.nccl:seen()
     local own    = job.first:except { exception = p.others, part = "consequence" }
     -- The first of the reports: a rank that reports nothing has no age.
     local since  = (failed & job.nccl:age():below("10000h")):surely():choose(job.nccl:age(), 0):max("job")
-    local known  = own:age():above(since):surely() & own:count():above(0):surely()
+    local known  = own:age():above(since):surely() & own:seen()
     return failed:any("job") & ~known, { n = failed:count("job"), saved = job.saved:last("step") }
   end,
 }
@@ -178,12 +178,12 @@ rule "collective_warned" {
   actions = { otherwise = "read NCCL's warning in the log, check the network between the nodes, then restart with "
     .. "NCCL_DEBUG=INFO" },
   evaluate = function(job, p)
-    local warned = job.warned:count():above(0):surely()
+    local warned = job.warned:seen()
     local age    = job.warned:age():min("job")
     local dated  = age:below("10000h"):surely()      -- one that came at this very tick has no age yet
     local after  = dated & (job.step:age():min("job"):below(age):surely() | job.loss:age():below(age):surely())
     local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
-                 | job.done:count():above(0):surely()
+                 | job.done:seen()
     return warned:any("job") & ~(dated & age:above(p.last)):surely() & ~after & ~well, { n = warned:count("job") }
   end,
 }
@@ -234,7 +234,7 @@ rule "rendezvous_failed" {
     local timeout, failed, port = job.timeout:count():above(0), job.failed:count():above(0), job.port:count():above(0)
     -- Once steps were made the ranks had met: later errors of the store are how other ranks see one that died.
     local met = job.step:count():above(0):any("job")
-    local missed = job.missed:count():above(0):surely()
+    local missed = job.missed:seen()
     local counted = job.timeout:last("wanted"):above(0):surely()
     return (timeout | failed | port | missed:any("job")) & ~met:surely(),
       {
@@ -259,9 +259,9 @@ rule "rendezvous_unfinished" {
   shows = "a rank was still connecting when the attempt ended",
   actions = { otherwise = "check that each node can reach MASTER_ADDR:MASTER_PORT and that all ranks have started" },
   evaluate = function(job, p)
-    local begun = (job.step:count():above(0) | job.loss:count():above(0)):surely():any("job")
-    local known = job.raised:count():above(0):surely():any("job")
-    return job.trouble:count():above(0):surely() & ~begun & ~known
+    local begun = (job.step:seen() | job.loss:seen()):any("job")
+    local known = job.raised:seen():any("job")
+    return job.trouble:seen() & ~begun & ~known
          & ~job.ended:last():is("completed", "cancelled"):surely()
   end,
 }

@@ -23,10 +23,10 @@ rule "stalled_at_limit" {
     "find out why it hung before it is queued again; a longer time limit does not help",
   } },
   evaluate = function(job, p)
-    local timed   = job.ended:last():is("timeout"):surely() | job.limit:count():above(0):surely()
+    local timed   = job.ended:last():is("timeout"):surely() | job.limit:seen()
     local age     = job.step:age():min("job")
     local longest = job.gaps:max():max("job")
-    return timed & age:above(greatest(p.times * longest, p.least)) & ~job.done:count():above(0):surely(),
+    return timed & age:above(greatest(p.times * longest, p.least)) & ~job.done:seen(),
          { age = age, longest = longest, saved = job.saved:last("step") }
   end,
 }
@@ -46,7 +46,7 @@ rule "progress_not_understood" {
     .. "3.4'" },
   evaluate = function(job, p)
     local talked = job.step:age():min("job") - job.alive:age():min("job")
-    local never  = job.step:count():max("job"):is(0) & ~job.loss:count():above(0):surely()
+    local never  = job.step:count():max("job"):is(0) & ~job.loss:seen()
     return never & talked:above(p.wait), { talked = talked }
   end,
 }

@@ -16,7 +16,7 @@ end
 local function progress_age(job)
   local steps = job.step:age():min("job")
   local eval  = job.phase:last():is("eval"):surely():choose(job.phase:age(), steps)
-  return least(steps, eval, job.loss:age():fill(steps))
+  return least_known(steps, eval, job.loss:age())
 end
 
 rule "gpus_spinning" {
@@ -100,8 +100,8 @@ rule "training_finished" {
     local steps   = job.step:age():min("job")
     local made    = job.step:count():is(0):all("job"):surely():choose(job.loss:age():fill(steps), steps)
     local said    = least(job.over:age(), job.due:age()):below(made + p.later):surely()
-    local exited  = job.cpu:count():above(0):surely():any("job") & job.cpu:age():count("job"):is(0)
-    return said | exited | job.ended:count():above(0):surely()
+    local exited  = job.cpu:seen():any("job") & job.cpu:age():count("job"):is(0)
+    return said | exited | job.ended:seen()
   end,
 }
 
@@ -179,7 +179,7 @@ rule "no_first_step" {
   params = { start = "20m", patience = "60s", idle = 0.02, awake = 0.15, worked = 120 },
   fire = "2 of 2", clear = "1 of 1",
   evaluate = function(job, p)
-    local never   = job.step:count():is(0):all("job") & ~job.loss:count():above(0):surely()
+    local never   = job.step:count():is(0):all("job") & ~job.loss:seen()
     local age     = progress_age(job)
     local cpu     = job.cpu:mean()
     local starved = (job.state:last():is("running") & cpu:below(0.05)):any("job"):surely()
@@ -222,14 +222,13 @@ rule "log_silent" {
   actions = { log = "check whether its processes still run; if so, see what they wait for (py-spy dump on each), "
     .. "then stop the job and resume from its last checkpoint" },
   evaluate = function(job, p, state)
-    local steps   = job.step:age():min("job")
     local silent  = job.alive:age():min("job")
-    local age     = least(progress_age(job), job.evals:age():min("job"):fill(steps), job.saved:age():fill(steps),
-                          job.again:age():fill(steps)):fill(silent)
+    local other   = least_known(job.evals:age():min("job"), job.saved:age(), job.again:age())
+    local age     = least_known(progress_age(job), other):fill(silent)
     state.longest = age:below(state.was * "1s"):surely():choose(greatest(state.longest, state.was), state.longest)
     state.was     = (age / "1s"):fill(0)
-    local longest = greatest(state.longest * "1s", job.gaps:max():max("job"):fill(0))
-    local enough  = greatest(job.step:count():max("job"), job.loss:count():fill(0)):at_least(p.few):surely()
+    local longest = greatest_known(state.longest * "1s", job.gaps:max():max("job"))
+    local enough  = greatest_known(job.step:count():max("job"), job.loss:count()):at_least(p.few):surely()
     local starts  = (job.phase:last():is("starting") | job.met:last():is("joined", "waiting")):surely()
                   & silent:above(p.least):maybe()
     return (enough | starts) & age:above(greatest(p.least, p.times * longest)) & ~job.finished:now():surely(),
