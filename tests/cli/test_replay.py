@@ -52,7 +52,7 @@ class Replay(WithJournal):
         alerts = [json.loads(line) for line in tocsin("replay", journal, "--quiet", "--alerts", "-").stdout.splitlines()]
         self.assertEqual([(alert["rule"], alert["who"]) for alert in alerts if alert.get("state") == "firing"], [("rendezvous_hang", [2])])
 
-    def test_a_jump_of_the_loss_lasts_while_the_loss_is_high_and_names_the_step_after_which_it_came(self):
+    def test_a_jump_of_the_loss_lasts_until_the_alert_that_the_loss_stays_high_explains_it(self):
         chance = random.Random(4)
         losses = [3 - 2.5 * place / 40 for place in range(40)] + [0.5] * 40 + [2.3] * 3 + [2.8] * 97     # back near where the run began
         lines, journal = self.base / "jump.jsonl", self.base / "jump"
@@ -62,8 +62,9 @@ class Replay(WithJournal):
         self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
         alerts = [json.loads(line) for line in tocsin("replay", journal, "--quiet", "--alerts", "-").stdout.splitlines()]
         spikes = [alert for alert in alerts if alert.get("rule") == "loss_spike"]
-        self.assertRegex(spikes[0]["shows"], r"^loss 2\.\d+ after step 4800, 0\.\d+ before")    # that of step 4860
-        self.assertEqual([alert.get("reason") for alert in spikes if alert["state"] != "firing"], ["attempt ended"])
+        self.assertRegex(spikes[0]["shows"], r"^loss 2\.\d+ near step 4980, 0\.\d+ before")    # the first high one is of step 4860
+        self.assertEqual([(alert.get("reason"), alert["explained_by"]) for alert in spikes if alert["state"] != "firing"],
+                         [("explained", "loss_stays_high")])
 
     def test_the_alert_of_a_shadow_rule_is_printed_and_marked(self):
         with tempfile.TemporaryDirectory() as folder:
