@@ -11,7 +11,7 @@ rule "gpu_xids_in_jobs" {
   needs = { xid = signal "xid" { over = "7d" } },
   -- Where more than `few` GPUs of a node fail so, it is what they share.
   params = { hardware = HARDWARE, twice = 2, few = 2 },
-  shows = "GPU {gpu} on {node}: fatal XIDs in {jobs:.0f} jobs within 7 days, most recently XID {code:.0f} in job {job}",
+  shows = "GPU {gpu} on {node}: fatal XIDs in {jobs:.0f} jobs within 7 days[, most recently XID {code:.0f}][ in job {job}]",
   causes = {
     broken = "{jobs:.0f} jobs had errors that require a GPU reset: the repair after the first one did not help",
     shared = "several GPUs on {node} fail in the same way: suspect what they share (power supply, baseboard, PCIe switches)",
@@ -37,7 +37,7 @@ rule "gpu_errors_in_jobs" {
   -- An error of a program comes on all GPUs that run it. One that stays with few of a node's GPUs in `often` jobs may be theirs; a job that had
   -- but one GPU proves nothing about the others.
   params = { benign = BENIGN, often = 3, alone = 2 }, yields_to = { "gpu_xids_in_jobs" },
-  shows = "GPU {gpu} on {node}: XIDs in {jobs:.0f} jobs within 7 days and none on the node's other GPUs, most recently XID {code:.0f} in job {job}",
+  shows = "GPU {gpu} on {node}: XIDs in {jobs:.0f} jobs within 7 days and none on the node's other GPUs[, most recently XID {code:.0f}][ in job {job}]",
   actions = { otherwise = "test GPU {gpu} when {node} is free (dcgmi diag -r 3); if it passes, check the jobs' programs (compute-sanitizer)" },
   evaluate = function(cluster, p)
     local own   = cluster.xid:except { code = p.benign }
@@ -57,7 +57,7 @@ rule "rack_power_brake" {
   },
   -- One node may have a bad power supply; two at once share a rack's.
   params = { share = 0.10, nodes = 2 }, fire = "2 of 3", clear = "4 of 4",
-  shows = "rack {rack}: the power brake slows {n:.0f} nodes, their worst GPUs {share:.0%} of the time",
+  shows = "rack {rack}: the power brake slows[ {n:.0f}] nodes[, their worst GPUs {share:.0%} of the time]",
   causes = { all = "all nodes of the rack are affected: its power feed is overloaded" },
   actions = {
     all       = "check the power supply of rack {rack} (PDU, breakers, feed); reduce its load until it is repaired",

@@ -55,14 +55,13 @@ rule "startup_crash" {
   },
   yields_to = { "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable",
                 "collective_timeout", "node_down", "node_lost", "preempted" },
-  shows = "failed before the first step: {who}",
+  shows = "failed before the first step[: {who}]",
   causes = {
-    exception   = "{class}: {message}, in {place}",
-    reached     = "{class}: {message}, in {place}, reached from {site}",
-    linked      = "it led to {last}: {words}, in {at}, which ended the process",
-    torn        = "{class}: {message}, after {where}",
-    bare        = "{class}: {message}",
-    cut         = "the traceback is cut off in {where}",
+    exception   = { "{class}[: {message}][, in {place}]", "an exception without a name[, in {place}]" },
+    reached     = { "{class}[: {message}][, in {place}], reached from {site}", "an exception in a library[, reached from {site}]" },
+    linked      = "it led to another exception[, {last}][: {words}][, in {at}], which ended the process",
+    torn        = { "{class}[: {message}][, after {where}]", "an exception without a name[, after {where}]" },
+    cut         = "the traceback is cut off[ in {where}]",
     environment = "a package or library is missing or cannot be loaded",
     asset       = "a file, a model or the data is missing, corrupt or not readable by the job",
     storage     = "the disk or quota is full, not writable, or the file system failed",
@@ -73,15 +72,14 @@ rule "startup_crash" {
   -- ran on: a program that cannot do without what is missing ends at once.
   params = { together = 0.5, last = "5m", line = "1m", ended = 0.5 },
   actions = {
-    reached     = "fix {site}, or what it passes to the library, then restart the job",
+    reached     = "fix {site} or what it passes to the library, then restart the job",
     exception   = { "fix {place}, then restart the job", "fix what raised {class}, then restart the job", "fix what the traceback in the log names, then restart the job" },
     environment = "install what is missing on every node of the job, then restart it",
     asset       = "put the file, the model or the data where the job looks for it, make it readable, then restart the job",
     storage     = "free space or fix the file system, then restart the job",
     usage       = "correct the command line, then restart the job",
-    gpu         = { "run nvidia-smi on {node}: if it fails, drain {node}; if an earlier job left processes on its GPUs, kill them; otherwise correct the job's GPU request",
-                    "run nvidia-smi on the job's nodes: drain a node where it fails, and kill processes that an earlier job left on a GPU" },
-    otherwise   = { "read the end of the log of {who}, fix the error, then restart the job", "read the end of the job's log, fix the error, then restart the job" },
+    gpu         = "run nvidia-smi on the job's nodes[, first on {node}]: drain a node where it fails, and kill processes that an earlier job left on a GPU; otherwise correct the job's GPU request",
+    otherwise   = "read the end of the log[ of {who}], fix the error, then restart the job",
   },
   evaluate = function(job, p)
     local ended   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely()
@@ -120,7 +118,7 @@ rule "startup_crash" {
     local parts  = part:count():above(0):surely()
     local site, reached = site_of(job, whole, chain)
     return crash & ~begun & ~well,
-      { who = raised | (ended & ~raised:any("job")), exception = named & placed & ~reached, reached = reached, site = site, torn = named & ~placed & parts, bare = named & ~placed & ~parts, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), cut = parts & ~named, where = part:first("place"),
+      { who = raised | (ended & ~raised:any("job")), exception = named & (placed | ~parts) & ~reached, reached = reached, site = site, torn = named & ~placed & parts, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), cut = parts & ~named, where = part:first("place"),
         linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"), environment = missing, asset = asset, storage = storage, usage = usage, gpu = gpu }
   end,
 }
@@ -146,15 +144,15 @@ rule "exception" {
   params = { together = 0.5, after = 30, last = "5m", often = 3, steps = "2m", always = 8, slowly = "10m" },
   yields_to = { "startup_crash", "storage_lost", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
                 "collective_hang", "collective_timeout", "loss_not_finite", "node_down", "node_lost", "preempted" },
-  shows = "{class}: {message}, in {place}; on {who}",
+  shows = { "{class}[: {message}][, in {place}][; on {who}]", "an exception without a name[, in {place}][; on {who}]" },
   causes = {
     own    = "raised by the job's own code or data: the place is the last line outside of libraries",
-    reached = "its traceback has library frames only; another traceback of the same moment called them from {site}",
-    linked = "it led to {last}: {words}, in {at}, which ended the process",
+    reached = "its traceback has library frames only; another traceback of the same moment called them[ from {site}]",
+    linked = "it led to another exception[, {last}][: {words}][, in {at}], which ended the process",
   },
   actions = {
-    reached   = { "fix {site}, or what it passes to the library, then resume from checkpoint {saved:.0f}", "fix {site}, or what it passes to the library, then restart the job" },
-    own       = { "fix {place}, then resume from checkpoint {saved:.0f}", "fix {place}, then restart the job" },
+    reached   = "fix {site} or what it passes to the library, then restart the job[ from checkpoint {saved:.0f}]",
+    own       = "fix {place}, then restart the job[ from checkpoint {saved:.0f}]",
     otherwise = { "fix what raised {class}, then restart the job", "read the last traceback in the log, fix the error, then restart the job" },
   },
   evaluate = function(job, p)
@@ -199,9 +197,9 @@ rule "exception_cut" {
   params = { after = 30, last = "5m", always = 8, slowly = "10m" },
   yields_to = { "exception", "startup_crash", "storage_lost", "rank_exited", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
                 "collective_hang", "collective_timeout", "collective_failed", "loss_not_finite", "node_down", "node_lost", "preempted" },
-  shows = "a traceback without its end: {who}",
+  shows = "a traceback without its end[: {who}]",
   causes = { cut = "other streams or ranks wrote in between, or the process ended before it had written everything" },
-  actions = { otherwise = { "read the last traceback of {who} in the log, fix the error, then resume from checkpoint {saved:.0f}", "read the last traceback of {who} in the log, fix the error, then restart the job" } },
+  actions = { otherwise = "read the last traceback[ of {who}] in the log, fix the error, then restart the job[ from checkpoint {saved:.0f}]" },
   evaluate = function(job, p)
     local part   = job.first:where { exception = "cut off" }
     local asked  = job.first:where { exception = { "KeyboardInterrupt", "SignalException", "SystemExit" } }:count():above(0):surely()      -- a person's end, printed in pieces

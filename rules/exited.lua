@@ -26,7 +26,7 @@ rule "rank_exited" {
     early = "exit code 0 while the others were still working (its data ran out, an early return, os._exit): the launcher reports the failure of the others only",
   },
   actions = {
-    coded = { "read the last lines of rank {rank} to see why it exited, fix that, then resume from checkpoint {saved:.0f}", "read the last lines of {who} to see why it exited, fix that, then restart the job" },
+    coded = "read the last lines of {who} to see why it exited, fix that, then restart the job[ from checkpoint {saved:.0f}]",
     early = "make all ranks end after the same step: compare their batch counts (uneven data split, drop_last) and check where {who} may return early, then restart the job",
   },
   evaluate = function(job, p)

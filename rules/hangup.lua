@@ -11,10 +11,10 @@ rule "launcher_hung_up" {
     done    = signal "training_ended"   { over = "attempt" },
   },
   yields_to = { "rank_killed", "host_out_of_memory", "node_down", "node_lost", "preempted", "time_limit" },
-  shows = "the launcher got signal 1 (SIGHUP) at step {step:.0f}",
+  shows = "the launcher got signal 1 (SIGHUP)[ at step {step:.0f}]",
   causes = { closed = "the shell or connection that the job was started from is gone" },
   actions = {
-    closed = { "start it detached (nohup, setsid, tmux or the scheduler) and resume from checkpoint {saved:.0f}", "start it detached (nohup, setsid, tmux or the scheduler)" },
+    closed = "start it detached (nohup, setsid, tmux or the scheduler)[ and resume from checkpoint {saved:.0f}]",
   },
   evaluate = function(job, p)
     local hung = job.stopped:where { signal = 1 }:count():above(0):surely()

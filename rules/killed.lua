@@ -43,7 +43,7 @@ rule "rank_killed" {
   },
   -- 15, and 9 after it, are how launchers and schedulers end a job; 6 is a process that gave up, as a watchdog does.
   params = { full = 0.92, wait = "5s" }, yields_to = { "node_down", "node_lost" },
-  shows = "killed: {who}",
+  shows = "killed[: {who}]",
   causes = {
     memory  = "the host's memory or the job's memory limit was exhausted",
     refused = "an allocation failed at the host's or the job's memory limit: the process ended by that error, not by a signal",
@@ -55,16 +55,14 @@ rule "rank_killed" {
     sent    = "SIGKILL: sent by the kernel (out of memory), the scheduler, or a person",
   },
   actions = {
-    memory    = { "give the job more memory or reduce its use, then resume from checkpoint {saved:.0f}", "give the job more memory or reduce its use (fewer loader workers), then restart it" },
-    refused   = { "give the job more memory or reduce its use, then resume from checkpoint {saved:.0f}", "give the job more memory or reduce its use (fewer loader workers, smaller batches); check whether it grows from step to step" },
+    memory    = "give the job more memory or reduce its use (fewer loader workers), then restart it[ from checkpoint {saved:.0f}]",
+    refused   = "give the job more memory or reduce its use (fewer loader workers, smaller batches); check whether it grows from step to step",
     likely    = "look for 'Out of memory' in the kernel log (dmesg -T) at that time; give the job more memory or reduce its use",
     segment   = "restart the job; if it happens again, check the library that the kernel log names (dmesg -T)",
     shared    = "give the container more shared memory (--shm-size) or use fewer loader workers, then restart the job",
     loader    = "use fewer loader workers or give the job more memory, then restart it",
-    crashed   = { "resume from checkpoint {saved:.0f} with PYTHONFAULTHANDLER=1, which prints where it crashes; look for its line in the kernel log (dmesg -T on {node})",
-                  "restart with PYTHONFAULTHANDLER=1, which prints where it crashes; look for its line in the kernel log (dmesg -T on {node})", "restart with PYTHONFAULTHANDLER=1, which prints where it crashes" },
-    otherwise = { "find out who killed it (dmesg -T on {node}, the scheduler's log), then resume from checkpoint {saved:.0f}", "find out who killed it (dmesg -T on {node}, the scheduler's log), then restart the job",
-                  "find out who killed it (dmesg -T, the scheduler's log), then restart the job" },
+    crashed   = "restart[ from checkpoint {saved:.0f}] with PYTHONFAULTHANDLER=1, which prints where it crashes; look for its line in the kernel log (dmesg -T[ on {node}])",
+    otherwise = "find out who killed it (dmesg -T[ on {node}], the scheduler's log), then restart the job[ from checkpoint {saved:.0f}]",
   },
   evaluate = function(job, p)
     local function came(word) return word:count():above(0) & ~of_earlier_start(job, word) end
@@ -112,7 +110,7 @@ rule "host_out_of_memory" {
   yields_to = { "rank_killed", "node_down", "node_lost" },
   shows = "the kernel or the scheduler killed a process for its memory use; no line names its rank",
   actions = {
-    otherwise = { "give the job more memory or reduce its use, then resume from checkpoint {saved:.0f}", "give the job more memory or reduce its use (fewer loader workers), then restart it" },
+    otherwise = "give the job more memory or reduce its use (fewer loader workers), then restart it[ from checkpoint {saved:.0f}]",
   },
   evaluate = function(job, p) return job.oom:count():above(0) & ~goes_on(job, job.oom, 10) & ~job.ended:last():is("completed"):surely(), { saved = job.saved:last("step") } end,
 }
@@ -129,9 +127,9 @@ rule "process_killed" {
     ended     = signal "end_reason"       { over = "attempt" },
   },
   yields_to = { "rank_killed", "host_out_of_memory", "node_down", "node_lost", "preempted" },
-  shows = "killed by signal {signal:.0f}",
+  shows = "killed by a signal[: {signal:.0f}]",
   actions = {
-    otherwise = { "find out who sent signal {signal:.0f} (dmesg -T, the scheduler's log), then resume from checkpoint {saved:.0f}", "find out who sent signal {signal:.0f} (dmesg -T, the scheduler's log), then restart the job" },
+    otherwise = "find out who sent the signal (dmesg -T, the scheduler's log), then restart the job[ from checkpoint {saved:.0f}]",
   },
   evaluate = function(job, p)
     local killed = job.killed:except { signal = { 2, 6, 15 } }
@@ -201,7 +199,7 @@ rule "rank_vanished" {
     killed = "probably killed from outside, usually by the kernel for its memory use: a process that can still print reports why it ends",
   },
   actions = {
-    otherwise = { "find out who killed it (dmesg -T on {node}), then resume from checkpoint {saved:.0f}", "find out who killed it (dmesg -T on {node}), then restart the job", "find out who killed it (dmesg -T on its node), then restart the job" },
+    otherwise = "find out who killed it (dmesg -T[ on {node}]), then restart the job[ from checkpoint {saved:.0f}]",
   },
   evaluate = function(job, p)
     -- Only of ranks that were seen at work: one that never came is another matter. SIGTERM is how a launcher ends the rest, SIGHUP and
@@ -228,7 +226,7 @@ rule "cuda_out_of_memory" {
   -- NCCL warns of what it could not get; only where it fails then is it why the job ended.
   params = { warnings = { "Cuda failure 'out of memory'", "Cuda failure 2 'out of memory'" }, wait = "60s", caught = 2, after = "60s" },
   yields_to = { "node_down" },
-  shows = "out of GPU memory: {who}; tried to get {tried} of {total}",
+  shows = "out of GPU memory: {who}[; tried to allocate {tried}][ of {total}]",
   causes = {
     plan   = "before the first step: the model and batch do not fit",
     growth = "after steps that fit: longer inputs, fragmentation, or a leak",
@@ -264,8 +262,8 @@ rule "gpu_error_in_log" {
   shows = "the application reports a failed GPU: {who}",
   causes = { memory = "uncorrectable memory error: reset the GPU, and replace it if the error returns", gone = "the GPU no longer responds: reboot the node" },
   actions = {
-    memory    = { "drain {node} and reset its GPU (nvidia-smi --gpu-reset); replace the GPU if it fails again", "drain its node and reset the GPU (nvidia-smi --gpu-reset); replace the GPU if it fails again" },
-    gone      = { "drain {node} and reboot it", "drain its node and reboot it" },
+    memory    = "drain the node[ {node}] and reset its GPU (nvidia-smi --gpu-reset); replace the GPU if it fails again",
+    gone      = "drain the node[ {node}] and reboot it",
   },
   evaluate = function(job, p)
     local memory, gone = job.ecc:count():above(0):surely(), job.lost:count():above(0):surely()
@@ -278,7 +276,7 @@ rule "switch_failed" {
   summary = "Fatal NVSwitch error (SXid)",
   needs = { error = signal "sxid" { over = "1h" } },
   clear = "for 1h", yields_to = { "gpu_error", "node_down" },
-  shows = "SXid {code:.0f}",
+  shows = "fatal SXid[ {code:.0f}]",
   causes = { fatal = "all GPUs of the node's NVLink fabric are affected: reset them, and check the switch or its link" },
   actions = { fatal = "drain the node whose kernel log has the SXid and reset all of its GPUs; have the switch checked if it returns" },
   evaluate = function(job, p)
@@ -295,7 +293,7 @@ rule "cuda_failed" {
   yields_to = { "gpu_error", "gpu_fault", "gpu_error_in_log", "cuda_out_of_memory", "rank_killed", "node_down", "node_lost" },
   shows = "a CUDA call failed on {who}",
   causes = { open = "the message does not distinguish failed hardware from an illegal address: look for an XID at that time" },
-  actions = { open = { "look for 'NVRM: Xid' in the kernel log of {node} (dmesg -T): if there is one, drain {node}; otherwise rerun with CUDA_LAUNCH_BLOCKING=1", "look for 'NVRM: Xid' in the kernel log (dmesg -T): if there is one, drain that node; otherwise rerun with CUDA_LAUNCH_BLOCKING=1" } },
+  actions = { open = "look for 'NVRM: Xid' in the kernel log[ of {node}] (dmesg -T): if there is one, drain that node; otherwise rerun with CUDA_LAUNCH_BLOCKING=1" },
   evaluate = function(job, p)
     local seen = job.error:count():above(0):surely()
     return seen:any("job"), { who = seen, open = seen:any("job") }

@@ -26,20 +26,20 @@ rule "straggler" {
   params = { ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02, bursts = 1.2, others = 31, pair = 1.15, small = 16, much = 1.4, loaded = 0.85, starved = 0.25 },
   state = { pace = 0 },
   fire = "4 of 6", clear = "5 of 6", yields_to = { "throttle", "node_down", "stalled" },
-  shows = "rank {rank} on {node}: {work} of its own work in each step, {typical} on its peers",
+  shows = { "rank {rank}[ on {node}]: {work} of its own work in each step[, {typical} on its peers]", "rank {rank}[ on {node}]: SMs active[ {sm:.0%} of the time][, {sm_peers:.0%} on its peers]" },
   causes = {
-    loader    = "it waits for its data loader: {data} a step",
-    throttled = "its GPU clock is low ({clock})",
-    bursts    = "some of its steps are slow: {often} on average, {usually} on its peers; a busy host, or pauses",
+    loader    = "it waits for its data loader[: {data} a step]",
+    throttled = "its GPU clock is low[ ({clock})]",
+    bursts    = "some of its steps are slow[: {often} on average][, {usually} on its peers]; a busy host, or pauses",
     compute   = "it computes longer: more work in each step, a busy host, or a slow GPU",
-    busier    = "no step times are reported; its SMs are active {sm:.0%} of the time, {sm_peers:.0%} on its peers",
+    busier    = "no step times are reported, and its SMs are active more of the time than those of its peers",
   },
   actions = {
-    loader    = "give rank {rank} more loader workers, or faster storage on {node}",
-    throttled = { "check the cooling and power of GPU {gpu} on {node} (nvidia-smi -q -d PERFORMANCE); drain {node} if it stays slow", "check the cooling and power of {node} (nvidia-smi -q -d PERFORMANCE); drain it if it stays slow" },
-    bursts    = "look for other processes on {node} (top) and stop them",
-    compute   = { "check {node} (top, nvidia-smi dmon); if rank {rank} has no more work than the others, drain {node}", "check the host of rank {rank} (top, nvidia-smi dmon)" },
-    busier    = { "check {node} (top, nvidia-smi dmon); if rank {rank} has no more work than the others, drain {node}", "check the host of rank {rank} (top, nvidia-smi dmon)" },
+    loader    = "give rank {rank} more loader workers or faster storage[ on {node}]",
+    throttled = "check the cooling and power of its GPU[ {gpu}][ on {node}] (nvidia-smi -q -d PERFORMANCE); drain the node if it stays slow",
+    bursts    = "look for other processes on its node[ {node}] (top) and stop them",
+    compute   = "check the host of rank {rank}[, {node}] (top, nvidia-smi dmon); if the rank has no more work than the others, drain it",
+    busier    = "check the host of rank {rank}[, {node}] (top, nvidia-smi dmon); if the rank has no more work than the others, drain it",
     otherwise = "check the host of rank {rank} (top, nvidia-smi dmon)",
   },
   evaluate = function(job, p, state)
@@ -108,7 +108,7 @@ rule "throttle" {
   -- Of the bits only 0x8, 0x40 and 0x80 halve the clock; power caps and application clocks are normal under load.
   params = { severe = 0.10, clock = 0.9, slow = 1.15 }, fire = "for 60s", clear = "for 60s",
   yields_to = { "gpu_error", "node_down" },
-  shows = "GPU {gpu} on {node}: throttled {share:.0%} of the time; clock {clock}, {typical} on its peers",
+  shows = "GPU {gpu} on {node}: throttled {share:.0%} of the time[; clock {clock}][, {typical} on its peers]",
   causes = { heat = "it is too hot (thermal slowdown)", brake = "the power supply asserts the power brake" },
   actions = {
     heat      = "check the cooling of GPU {gpu} on {node} (fans, airflow, dust); drain {node} if it stays hot",
@@ -133,7 +133,7 @@ rule "throttle_in_log" {
   summary = "GPU thermal throttling or power brake slowdown in the log",
   needs = { report = signal "throttle_reported" { over = "10m" } },
   clear = "for 10m", yields_to = { "throttle", "gpu_error", "node_down" },
-  shows = "reported: {reason}",
+  shows = "throttling reported in the log[: {reason}]",
   actions = { otherwise = "run nvidia-smi -q -d PERFORMANCE on the node that reports it and check its cooling and power supplies; drain it if its GPU stays slow" },
   evaluate = function(job, p) return job.report:count():above(0):surely(), { reason = job.report:last("reason") } end,
 }
@@ -150,7 +150,7 @@ rule "gpu_error" {
     ecc    = signal "ecc_uncorrected"   { over = "attempt" },
   },
   params = { fatal = FATAL }, clear = "for 1h", yields_to = { "node_down" },
-  shows = "GPU {gpu} on {node}: XID {code:.0f}; {n:.0f} such errors in the last hour",
+  shows = "GPU {gpu} on {node}: XID[ {code:.0f}][; {n:.0f} such errors in the last hour]",
   causes = {
     bus    = "the GPU has fallen off the bus: reboot the node",
     memory = "uncorrectable memory errors that could not be remapped: reset the GPU, and replace it if they return",
@@ -188,15 +188,15 @@ rule "gpu_fault" {
   params = { ends = { 8, 11, 13, 25, 31, 32, 39, 40, 41, 60, 61, 68, 69, 70, 71, 72, 75, 76, 77, 80, 82, 83, 84, 85, 86, 88, 89, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105,
                       126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 139, 63, 92, 94, 121, 157, 159 } },
   clear = "for 1h", yields_to = { "gpu_error", "node_down" },
-  shows = "GPU {gpu} on {node}: XID {code:.0f}; {n:.0f} such errors in the last hour",
+  shows = "GPU {gpu} on {node}: XID[ {code:.0f}][; {n:.0f} such errors in the last hour]",
   causes = {
     software = "an illegal address or instruction: usually the application; hardware if it follows the GPU to other jobs",
     memory   = "a memory error that was contained or remapped",
   },
   actions = {
-    software  = "restart the job; if XID {code:.0f} follows GPU {gpu} on {node} to other jobs, drain {node}",
+    software  = "restart the job; if the XID follows GPU {gpu} on {node} to other jobs, drain {node}",
     memory    = "restart the job, and reset GPU {gpu} on {node} when it is idle",
-    otherwise = "restart the job; drain {node} if XID {code:.0f} returns there",
+    otherwise = "restart the job; drain {node} if the XID returns there",
   },
   evaluate = function(job, p)
     local own  = job.xid:where { code = p.ends }
@@ -211,7 +211,7 @@ rule "gpu_channel_ended" {
   summary = "XID error, and the job failed",
   needs = { xid = signal "xid" { over = "attempt" }, step = signal "step" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   params = { after = 30 }, yields_to = { "gpu_error", "gpu_fault", "node_down" },      -- another program's, if steps follow
-  shows = "GPU {gpu} on {node}: XID {code:.0f} only, {n:.0f} times",
+  shows = "GPU {gpu} on {node}: XID[ {code:.0f}] only, {n:.0f} times",
   causes = { software = "usually the application: it was stopped in a kernel, or its kernel failed" },
   actions = { software = "check the application first (its last lines, and who stopped it); drain {node} only if the error returns with other jobs" },
   evaluate = function(job, p)

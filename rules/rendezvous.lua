@@ -20,7 +20,7 @@ rule "rendezvous_hang" {
   -- A rank that was not seen for `missing` while the others do nothing needs no log to be missed.
   params = { missing = "60s", idle = 0.02 },
   yields_to = { "rendezvous_failed", "rank_stopped", "job_stopped", "rank_unreaped", "rank_killed", "node_down" },
-  shows = "no step since the attempt began, and no rank is in a collective; not with the others: {who}",
+  shows = "no step since the attempt began, and no rank is in a collective[; not with the others: {who}]",
   causes = {
     missing = "the named ranks were never started, or run where no collector is; the others wait for them",
     waiting = "the rendezvous still waits for ranks to join",
@@ -30,7 +30,7 @@ rule "rendezvous_hang" {
   actions = {
     missing   = "check the launcher of {who}: was it started, on which node, can it reach MASTER_ADDR?",
     waiting   = "see which ranks have not joined (the launcher's log on each node), and start them",
-    odd       = { "see what rank {rank} on {node} does (py-spy dump --pid {pid:.0f}), then restart the job", "see what rank {rank} on {node} does (py-spy dump), then restart the job" },
+    odd       = "see what rank {rank} does[ on {node}] (py-spy dump[ --pid {pid:.0f}]), then restart the job",
     init      = "see where the ranks wait (py-spy dump on each), usually in the first collective over a network interface that cannot reach the others (NCCL_SOCKET_IFNAME)",
     otherwise = "check the launcher on each node, and that each node can reach MASTER_ADDR:MASTER_PORT",
   },

@@ -9,8 +9,12 @@ rule "checkpoint_unreadable" {
   },
   -- Failures while a checkpoint is loaded that are not failures of the checkpoint.
   params = { other = { "ModuleNotFoundError", "ImportError", "PermissionError", "OutOfMemoryError", "KeyboardInterrupt", "AcceleratorError", "DistBackendError" } },
-  shows = "the checkpoint is corrupt or does not match the model; on {who}",
-  causes = { error = "{class}: {message}, in {place}", line = "{words}", reached = "{words}, in {site}" },
+  shows = "the checkpoint is corrupt or does not match the model[; on {who}]",
+  causes = {
+    error   = { "{class}[: {message}][, in {place}]", "an exception while it was loaded[, in {place}]" },
+    line    = "the log reports an error[: {words}]",
+    reached = "the log reports an error[: {words}][, in {site}]",
+  },
   actions = { otherwise = "resume from the previous checkpoint, or correct the model's configuration to match this one" },
   evaluate = function(job, p)
     -- Once steps were made, what does not load is something else: a best model, a part for evaluation.
@@ -37,8 +41,8 @@ rule "checkpoint_mismatched" {
     ended = signal "end_reason"          { over = "attempt" },
   },
   yields_to = { "checkpoint_unreadable" },
-  shows = "weights that do not match the model: {n:.0f}, the first is {weight}",
-  actions = { otherwise = "correct the model's configuration, or use the checkpoint that belongs to it: {weight} does not match" },
+  shows = "weights that do not match the model: {n:.0f}[, the first is {weight}]",
+  actions = { otherwise = "correct the model's configuration, or use the checkpoint that belongs to it" },
   evaluate = function(job, p)
     local begun = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     return job.other:count():above(0) & ~begun & ~job.ended:last():is("completed"):surely(), { n = job.other:count(), weight = job.other:first("weight") }
@@ -88,7 +92,7 @@ rule "silent_resume" {
   -- A bar begins at 0 with each epoch: a step alone says it only where there is no loss, and only of steps that never fell.
   params = { made = 100, half = 0.5, low = 0.4, back = 0.7, above = 0.5, fell = 0.2, far = 0.4, values = 32 },
   yields_to = { "checkpoint_unreadable", "checkpoint_mismatched", "progress_lost" },
-  shows = "started at step {first:.0f} although step {reached:.0f} had been reached; loss {head:.4g}, {tail:.4g} before the restart, {birth:.4g} initially",
+  shows = "started[ at step {first:.0f}] although[ step {reached:.0f}] had been reached[; loss {head:.4g}][, {tail:.4g} before the restart][, {birth:.4g} initially]",
   causes = {
     random  = "the log says that it starts from scratch",
     weights = "a checkpoint was loaded, but its weights were not used",
@@ -97,9 +101,8 @@ rule "silent_resume" {
   },
   actions = {
     weights   = "stop the job and load the checkpoint with strict=True: names or shapes of its weights differ from the model's",
-    none      = "let it continue and save checkpoints: the progress up to step {reached:.0f} is lost",
-    otherwise = { "stop the job and start it so that it resumes from its last checkpoint: it had reached step {reached:.0f}",
-                  "stop the job and start it so that it resumes from its last checkpoint" },
+    none      = "let it continue and save checkpoints: the progress[ up to step {reached:.0f}] is lost",
+    otherwise = "stop the job and start it so that it resumes from its last checkpoint[: it had reached step {reached:.0f}]",
   },
   evaluate = function(job, p)
     local birth, tail, head = job.was:first(5), job.was:last(5), job.loss:first(5)

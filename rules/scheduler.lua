@@ -7,7 +7,7 @@ rule "node_down" {
   shows = "{node} is {state}",
   causes = { silent = "all its ranks are silent", agent = "its ranks still write: the scheduler's daemon failed, or somebody set the node down" },
   actions = {
-    silent = { "drain {node} and resume without it from checkpoint {saved:.0f}", "drain {node} and restart the job without it" },
+    silent = "drain {node} and restart the job without it[ from checkpoint {saved:.0f}]",
     agent  = "check the scheduler's daemon on {node} before you end the job: its ranks still work",
     otherwise = "drain {node} and restart the job without it",
   },
@@ -23,7 +23,7 @@ rule "node_lost" {
   needs = { saved = signal "checkpoint_saved" { over = "attempt" }, lost = signal "node_failure" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" } },
   yields_to = { "node_down" },
   shows = "a node of the job failed",
-  actions = { otherwise = { "drain the lost node and resume without it from checkpoint {saved:.0f}", "drain the lost node and restart the job without it" } },
+  actions = { otherwise = "drain the lost node and restart the job without it[ from checkpoint {saved:.0f}]" },
   evaluate = function(job, p)
     return job.lost:count():above(0):surely() | job.ended:last():is("node_fail"):surely(), { saved = job.saved:last("step") }
   end,
@@ -37,8 +37,8 @@ rule "preempted" {
   shows = "the scheduler ended the attempt",
   causes = { preempted = "another job or the cloud provider took the nodes", requeued = "the job was put back into the queue" },
   actions = {
-    preempted = { "nothing is broken: queue it again and resume from checkpoint {saved:.0f}", "nothing is broken: queue it again" },
-    requeued  = { "nothing is broken: it waits in the queue; make sure that it resumes from checkpoint {saved:.0f}", "nothing is broken: it waits in the queue; make sure that it resumes" },
+    preempted = "nothing is broken: queue it again[ and resume from checkpoint {saved:.0f}]",
+    requeued  = "nothing is broken: it waits in the queue; make sure that it resumes[ from checkpoint {saved:.0f}]",
   },
   evaluate = function(job, p)
     local ended = job.ended:last()
@@ -59,8 +59,8 @@ rule "time_limit" {
     stalled = finding { "stalled", "no_first_step" },
     stood   = finding "stalled_at_limit",
   },
-  shows = "the scheduler ended the job at its time limit, after step {step:.0f}",
-  actions = { otherwise = { "queue it again with a longer time limit and resume from checkpoint {saved:.0f}", "queue it again with a longer time limit; it reached step {step:.0f}" } },
+  shows = "the scheduler ended the job at its time limit[, after step {step:.0f}]",
+  actions = { otherwise = "queue it again with a longer time limit[ and resume from checkpoint {saved:.0f}]" },
   evaluate = function(job, p)
     -- `stalled` at its last tick: a hang is never passed off as a time limit, and where it could not be judged neither is this.
     return (job.ended:last():is("timeout"):surely() | job.limit:count():above(0):surely()) & ~job.stalled:now() & ~job.stood:now():surely(),

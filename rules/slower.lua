@@ -17,7 +17,7 @@ rule "job_slower" {
   -- (as many tokens a second as before) is no fault, and neither is another training in the same attempt, whose steps begin again.
   params = { ratio = 1.1, kept = 0.97, long = 30, longer = 1.04 },
   fire = "for 60s", clear = "for 5m", yields_to = { "straggler", "straggler_by_waits", "throttle", "stalled", "node_down" },
-  shows = "each step takes {took}; it took {before} before",
+  shows = "each step takes longer[: {took}][; it took {before} before]",
   actions = { otherwise = "look for a node with a lower clock or a busy host (nvidia-smi -q -d PERFORMANCE, top), and for slow storage or network" },
   evaluate = function(job, p)
     local function middle(column) return column:median("job"):fill(column:max("job")) end      -- two ranks have no median

@@ -12,12 +12,12 @@ rule "rank_stopped" {
   fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
   shows = "stopped until it is continued: {who}",
   causes = {
-    stopped = "stopped by a signal: SIGSTOP, SIGTSTP, or Ctrl-Z in the terminal",
-    traced  = "a debugger holds it",
+    stopped = "stopped by a signal[ (pid {pid:.0f})]: SIGSTOP, SIGTSTP, or Ctrl-Z in the terminal",
+    traced  = "a debugger holds it[ (pid {pid:.0f})]",
   },
   actions = {
-    stopped   = { "kill -CONT {pid:.0f} on {node}", "kill -CONT {pid:.0f}", "continue {who} (kill -CONT)" },
-    traced    = { "detach the debugger from process {pid:.0f} on {node}", "detach the debugger from {who}" },
+    stopped   = { "kill -CONT {pid:.0f}[ on {node}]", "continue {who} (kill -CONT)" },
+    traced    = { "detach the debugger from process {pid:.0f}[ on {node}]", "detach the debugger from {who}" },
   },
   evaluate = function(job, p)
     local state   = job.state:last()
@@ -41,12 +41,12 @@ rule "job_stopped" {
   fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
   shows = "stopped until it is continued: {who}",
   causes = {
-    stopped = "stopped by a signal (SIGSTOP, SIGTSTP, or Ctrl-Z in the terminal): a person, or a scheduler that suspends the job",
-    traced  = "a debugger holds it",
+    stopped = "stopped by a signal[ (pid {pid:.0f})]: SIGSTOP, SIGTSTP, or Ctrl-Z in the terminal, or a scheduler that suspends the job",
+    traced  = "a debugger holds it[ (pid {pid:.0f})]",
   },
   actions = {
-    stopped   = { "kill -CONT {pid:.0f} on {node}", "kill -CONT {pid:.0f}", "continue the job's processes (kill -CONT), or ask the scheduler whether it suspended the job" },
-    traced    = { "detach the debugger from process {pid:.0f} on {node}", "detach the debugger from the job's processes" },
+    stopped   = { "kill -CONT {pid:.0f}[ on {node}]", "continue the job's processes (kill -CONT), or ask the scheduler whether it suspended the job" },
+    traced    = { "detach the debugger from process {pid:.0f}[ on {node}]", "detach the debugger from the job's processes" },
   },
   evaluate = function(job, p)
     local state   = job.state:last()
@@ -72,9 +72,9 @@ rule "rank_unreaped" {
   -- SIGTERM is how a launcher ends the rest.
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "node_down" },
   shows = "zombie, not reaped by its parent: {who}",
-  causes = { killed = "killed by signal {signal:.0f} (pid {pid:.0f}), now a zombie: its parent waits for something else" },
+  causes = { killed = "killed by signal {signal:.0f}[ (pid {pid:.0f})], now a zombie: its parent waits for something else" },
   actions = {
-    otherwise = { "read the end of the log of {who}, stop its launcher on {node}, and resume from the last checkpoint", "read the end of the log of {who}, stop its launcher, and resume from the last checkpoint" },
+    otherwise = "read the end of the log of {who}, stop its launcher[ on {node}], and resume from the last checkpoint",
   },
   evaluate = function(job, p)
     local status = job.status:last()
@@ -98,9 +98,9 @@ rule "rank_failed_unnoticed" {
   -- A launcher that has reported it notices, and may be long in ending the others.
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "rank_unreaped", "node_down" },
   shows = "zombie, not reaped by its parent: {who}",
-  causes = { failed = "exited with status {status:.0f} (pid {pid:.0f}), now a zombie: its parent waits for something else" },
+  causes = { failed = "exited with status {status:.0f}[ (pid {pid:.0f})], now a zombie: its parent waits for something else" },
   actions = {
-    failed    = { "read the end of the log of {who}, stop its launcher on {node}, and restart the job", "read the end of the log of {who}, stop its launcher, and restart the job" },
+    failed    = "read the end of the log of {who}, stop its launcher[ on {node}], and restart the job",
   },
   evaluate = function(job, p)
     local status = job.status:last()
@@ -124,10 +124,9 @@ rule "rank_blocked" {
   params = { idle = 0.05, still = "2m" }, fire = "for 2m", clear = "for 10s",
   yields_to = { "rank_stopped", "job_stopped", "rank_killed", "collective_hang", "node_down" },
   shows = "stuck in uninterruptible sleep (D state) for minutes: {who}",
-  causes = { device = "process {pid:.0f} is in D state: its disk, file system or driver does not respond, and signals do not reach it" },
+  causes = { device = "the process[ {pid:.0f}] is in D state: its disk, file system or driver does not respond, and signals do not reach it" },
   actions = {
-    device    = { "see what process {pid:.0f} on {node} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root); drain {node} if it stays blocked", "see what process {pid:.0f} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root)",
-                  "see what {who} waits for (dmesg -T)" },
+    device    = "see what the process waits for[ on {node}] (dmesg -T[, cat /proc/{pid:.0f}/stack as root]); drain the node if it stays blocked",
   },
   evaluate = function(job, p)
     local blocked = (job.state:last():is("disk_sleep") & job.cpu:mean():below(p.idle)):surely()

@@ -32,8 +32,7 @@ rule "storage_lost" {
     broken = "the file system failed or was unmounted",
   },
   actions = {
-    full   = { "free space or raise the quota (df -h, df -i, quota, ulimit -f), check that the last checkpoint is complete, then resume from checkpoint {saved:.0f}",
-               "free space or raise the quota (df -h, df -i, quota, ulimit -f), check that the last checkpoint is complete, then restart the job" },
+    full   = "free space or raise the quota (df -h, df -i, quota, ulimit -f), check that the last checkpoint is complete, then restart the job[ from checkpoint {saved:.0f}]",
     denied = "let the job write there or have it write elsewhere, then restart it",
     broken = "fix the file system (dmesg -T, mount, ls on it), check that the last checkpoint is complete, then restart the job",
   },

@@ -7,9 +7,9 @@ rule "unobserved" {
     behind = signal "origin_behind"    { over = "attempt" },
     back   = signal "origin_caught_up" { over = "attempt" },
   },
-  shows = "{n:.0f} log sources of this job are more than two minutes behind, most recently {origin}; their members are unobserved, not silent",
+  shows = "{n:.0f} log sources of this job are more than two minutes behind[, most recently {origin}]; their members are unobserved, not silent",
   causes = { reader = "the program that copies this log has stopped or cannot keep up, or the log cannot be read" },
-  actions = { reader = "check the program that copies {origin}: it has stopped or cannot keep up" },
+  actions = { reader = "check the program that copies this log[ ({origin})]: it has stopped or cannot keep up" },
   evaluate = function(job, p)
     local n = job.behind:count() - job.back:count():fill(0)
     return n:above(0), { n = n, origin = job.behind:last("origin"), reader = n:above(0) }

@@ -193,25 +193,17 @@ void read_needs(const Table& table, RuleSource& rule) {
   });
 }
 
-// actions = { cause = "kill -CONT {pid} on {node}", otherwise = { "restart {node}", "restart the job" } }
+// actions = { cause = "kill -CONT {pid}[ on {node}]", otherwise = { "restart {node}", "restart the job" } }
 void read_actions(const Table& table, RuleSource& rule) {
-  table.within("actions", "{ cause = \"kill -CONT {pid} on {node}\", otherwise = \"…\" }", [&](const Table& actions) {
-    std::vector<std::string> causes{"otherwise"};
-    for (const auto& [cause, text] : rule.causes) causes.push_back(cause);
-    if (rule.causes.contains("otherwise"))
-      table.problem("causes",
-                    "a cause cannot be called otherwise: in actions that is what to do where no cause is yes");
-    for (const std::string& name : actions.names()) {
-      rule.actions[name] = actions.texts(name);
-      if (std::find(causes.begin(), causes.end(), name) == causes.end())
-        table.problem("actions", "actions names '" + name + "', which is not in causes" + nearest(name, causes) +
-                                     ": name a cause, or write otherwise = \"…\"");
-      if (rule.actions[name].empty())
-        actions.problem(name, "actions." + name + " says nothing: write a command or a decision");
-    }
-    if (actions.length() > 0)
-      table.problem("actions", "an action has the name of its cause, or otherwise: actions = { otherwise = \"…\" }");
-  });
+  rule.actions = table.texts_map("actions");
+  Strings causes{"otherwise"};
+  for (const auto& [cause, texts] : rule.causes) causes.push_back(cause);
+  if (rule.causes.contains("otherwise"))
+    table.problem("causes", "a cause cannot be called otherwise: in actions that is what to do where no cause is yes");
+  for (const auto& [name, texts] : rule.actions)
+    if (std::find(causes.begin(), causes.end(), name) == causes.end())
+      table.problem("actions", "actions names '" + name + "', which is not in causes" + nearest(name, causes) +
+                                   ": name a cause, or write otherwise = \"…\"");
 }
 
 void read_state(const Table& table, RuleSource& rule) {
@@ -270,7 +262,7 @@ int rule_table(lua_State* state) {
   rule.line = table.place().line;
   rule.family = table.text("family").value_or("");
   rule.summary = table.text("summary").value_or("");
-  rule.shows = table.text("shows").value_or("");
+  rule.shows = table.texts("shows");
   rule.severity = table.severity();
   rule.mode = table.mode();
   rule.every = table.texts("every");
@@ -280,7 +272,7 @@ int rule_table(lua_State* state) {
   rule.peers = table.texts("peers");
   rule.params = table.params("params");
   rule.jobs = table.text_map("jobs");
-  rule.causes = table.text_map("causes");
+  rule.causes = table.texts_map("causes");
   read_actions(table, rule);
   if (table.has("needs")) read_needs(table, rule);
   else

@@ -30,23 +30,17 @@ struct Load {
     const auto is_value = [&](const std::string& name) {
       return std::find(members.begin(), members.end(), name) == members.end() && !stream::level_named(name);
     };
-    const auto parse = [&](const std::string& key, const std::string& written) -> stream::TextTemplate {
-      if (written.empty()) return {};
-      auto parsed = parse_template(written, rule.per, is_value);
-      if (parsed) return std::move(*parsed);
-      problems.add(source.file, problems.line_of_key(source.file, source.line, key),
-                   key + ": " + parsed.error().message);
-      return {};
+    const auto parse = [&](const std::string& key, const std::vector<std::string>& written) {
+      return parse_texts(written, rule.per, is_value, [&](const std::string& message) {
+        problems.add(source.file, problems.line_of_key(source.file, source.line, key), key + ": " + message);
+      });
     };
     rule.shows = parse("shows", source.shows);
     rule.causes.clear();
     for (const auto& [cause, written] : source.causes) rule.causes.push_back({cause, {}, parse(cause, written)});
     rule.actions.clear();
-    for (const auto& [cause, texts] : source.actions) {
-      stream::Action action{cause == "otherwise" ? "" : cause, {}};
-      for (const std::string& written : texts) action.texts.push_back(parse("actions", written));
-      rule.actions.push_back(std::move(action));
-    }
+    for (const auto& [cause, written] : source.actions)
+      rule.actions.push_back({cause == "otherwise" ? "" : cause, parse("actions", written)});
   }
 
   void trace_rules() {

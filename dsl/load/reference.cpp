@@ -167,8 +167,9 @@ constexpr std::string_view declarations = R"lua(---@class tocsin.need
 ---@field yields_to? string[]
 ---@field jobs? table<string, string>
 ---@field mode? "live"|"canary"|"shadow"
----@field shows? string
----@field causes? table<string, string>
+---@field shows? string|string[]
+---@field causes? table<string, string|string[]>
+---@field actions? table<string, string|string[]>
 ---@field evaluate fun(job: tocsin.job, p: table<string, any>, state: table<string, any>): tocsin.mask, table<string, any>?
 
 ---@param name string

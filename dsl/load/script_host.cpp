@@ -39,16 +39,16 @@ class Scripts final : public stream::ScriptHost {
 void Scripts::add(stream::RuleIndex index, const RuleSource& source, const stream::Pack& pack) {
   const stream::Rule& rule = pack.rules[static_cast<std::size_t>(index)];
   Script script{source, rule.per, {rule.needs.begin(), rule.needs.end()}, {}};
-  const auto collect = [&script](const stream::TextTemplate& texts) {
-    for (const auto& place : texts.places) {
-      if (place.kind == stream::TextTemplate::Place::Kind::value) script.value_names.push_back(place.name);
-      if (place.kind == stream::TextTemplate::Place::Kind::who) script.value_names.emplace_back("who");
-    }
+  const auto collect = [&script](const stream::Texts& texts) {
+    for (const stream::TextTemplate& text : texts)
+      text.each_place([&](const stream::TextTemplate::Place& place) {
+        if (place.kind == stream::TextTemplate::Place::Kind::value) script.value_names.push_back(place.name);
+        if (place.kind == stream::TextTemplate::Place::Kind::who) script.value_names.emplace_back("who");
+      });
   };
   collect(rule.shows);
-  for (const auto& cause : rule.causes) collect(cause.text), script.value_names.push_back(cause.name);
-  for (const auto& action : rule.actions)
-    for (const auto& text : action.texts) collect(text);
+  for (const auto& cause : rule.causes) collect(cause.texts), script.value_names.push_back(cause.name);
+  for (const auto& action : rule.actions) collect(action.texts);
   scripts_.emplace(index, std::move(script));
 }
 

@@ -185,6 +185,16 @@ std::map<std::string, std::string> Table::text_map(const std::string& key) const
   return result;
 }
 
+std::map<std::string, std::vector<std::string>> Table::texts_map(const std::string& key) const {
+  std::map<std::string, std::vector<std::string>> result;
+  within(key, "{ name = \"…\" }", [&](const Table& inner) {
+    for (const std::string& name : inner.names())
+      if ((result[name] = inner.texts(name)).empty()) problem(name, key + "." + name + " says nothing: write a text");
+    if (inner.length() > 0) problem(key, key + " lists values without names: write " + key + " = { name = \"…\" }");
+  });
+  return result;
+}
+
 std::map<std::string, ParamValue> Table::params(const std::string& key) const {
   std::map<std::string, ParamValue> result;
   within(key, "{ ratio = 1.5 }", [&](const Table& inner) {

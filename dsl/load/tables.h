@@ -37,6 +37,7 @@ class Table {
   [[nodiscard]] std::optional<stream::Persistence> persistence(const std::string& key) const;
   [[nodiscard]] std::vector<std::string> texts(const std::string& key) const;  // one, or a list
   [[nodiscard]] std::map<std::string, std::string> text_map(const std::string& key) const;
+  [[nodiscard]] std::map<std::string, std::vector<std::string>> texts_map(const std::string& key) const;
   [[nodiscard]] std::map<std::string, ParamValue> params(const std::string& key) const;
   // One of these values of an enumeration, by its name().
   template <class E>

@@ -26,6 +26,31 @@ bool read_format(std::string_view spec, Place& place) {
   return true;
 }
 
+// "name:format" between braces.
+stream::Result<Place> read_place(const std::string& inside, stream::Level per,
+                                 const std::function<bool(const std::string&)>& is_output) {
+  const auto colon = inside.find(':');
+  Place place;
+  place.name = inside.substr(0, colon);
+  if (place.name.empty()) return wrong("{" + inside + "} names nothing: write {name} or {name:.2f}");
+  if (colon != std::string::npos && !read_format(std::string_view{inside}.substr(colon + 1), place))
+    return wrong("{" + inside + "}: write {" + place.name + ":.2f}, {" + place.name + ":.0%}, {" + place.name +
+                 ":d} or {" + place.name + "}");
+  const auto members = member_names(per);
+  if (place.name.starts_with("p.")) {
+    place.kind = Place::Kind::parameter;
+    place.name.erase(0, 2);
+  } else if (place.name == "who") {
+    place.kind = Place::Kind::who;
+  } else if (!is_output(place.name) && std::find(members.begin(), members.end(), place.name) != members.end()) {
+    place.kind = Place::Kind::member;
+  } else if (!is_output(place.name) && stream::level_named(place.name).value_or(stream::Level::job) > per &&
+             place.name != "job") {
+    place.kind = Place::Kind::culprit;
+  }
+  return place;
+}
+
 }  // namespace
 
 std::vector<std::string> member_names(stream::Level per) {
@@ -41,49 +66,61 @@ std::vector<std::string> member_names(stream::Level per) {
 
 stream::Result<stream::TextTemplate> parse_template(const std::string& text, stream::Level per,
                                                     const std::function<bool(const std::string&)>& is_output) {
+  using Part = stream::TextTemplate::Part;
   stream::TextTemplate result;
-  result.source = text;
-  result.literals.emplace_back();
-  const auto members = member_names(per);
+  std::vector<Part>& parts = result.parts;
+  parts.push_back({.clause = true});
+  std::size_t opened = 0;  // where the bracket began
+  int parentheses = 0;     // a clause does not end within them
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if ((c == '{' || c == '}') && i + 1 < text.size() && text[i + 1] == c) {
-      result.literals.back() += c;
+    std::string& literal = parts.back().literals.back();
+    const bool optional = parts.back().optional;
+    if (std::string_view{"{}[]"}.find(c) == std::string_view::npos) {
+      if (!optional) parentheses += c == '(' ? 1 : c == ')' ? -1 : 0;
+      if (!optional && parentheses == 0 && (c == ';' || c == ',') && i + 1 < text.size() && text[i + 1] == ' ')
+        parts.push_back({.clause = true, .literals = {std::string{c}}});
+      else literal += c;
+    } else if (i + 1 < text.size() && text[i + 1] == c) {
+      literal += c;
       ++i;
-      continue;
+    } else if (c == '{') {
+      const auto end = text.find('}', i);
+      if (end == std::string::npos)
+        return wrong("'" + text.substr(i, 20) + "' is not closed: write {name}, or '{{' for the brace itself");
+      auto place = read_place(text.substr(i + 1, end - i - 1), per, is_output);
+      if (!place) return place.error();
+      parts.back().places.push_back(std::move(*place));
+      parts.back().literals.emplace_back();
+      i = end;
+    } else if (c == '}') {
+      return wrong("a '}' without its '{': write '}}' for the brace itself");
+    } else if (c == '[') {
+      if (optional) return wrong("a '[' within brackets, in '" + text.substr(opened, 20) + "': brackets do not nest");
+      opened = i;
+      parts.push_back({.optional = true});
+    } else {
+      if (!optional) return wrong("a ']' without its '[': write ']]' for the bracket itself");
+      if (parts.back().places.empty())
+        return wrong("'" + text.substr(opened, i + 1 - opened) +
+                     "' has no value that could be unknown: write '[[' and ']]' for the brackets themselves");
+      parts.emplace_back();
     }
-    if (c == '}') return wrong("a '}' without its '{': write '}}' for the brace itself");
-    if (c != '{') {
-      result.literals.back() += c;
-      continue;
-    }
-    const auto end = text.find('}', i);
-    if (end == std::string::npos)
-      return wrong("'" + text.substr(i, 20) + "' is not closed: write {name}, or '{{' for the brace itself");
-    const std::string inside = text.substr(i + 1, end - i - 1);
-    const auto colon = inside.find(':');
-    Place place;
-    place.name = inside.substr(0, colon);
-    if (place.name.empty()) return wrong("{" + inside + "} names nothing: write {name} or {name:.2f}");
-    if (colon != std::string::npos && !read_format(std::string_view{inside}.substr(colon + 1), place))
-      return wrong("{" + inside + "}: write {" + place.name + ":.2f}, {" + place.name + ":.0%}, {" + place.name +
-                   ":d} or {" + place.name + "}");
-    if (place.name.starts_with("p.")) {
-      place.kind = Place::Kind::parameter;
-      place.name.erase(0, 2);
-    } else if (place.name == "who") {
-      place.kind = Place::Kind::who;
-    } else if (!is_output(place.name) && std::find(members.begin(), members.end(), place.name) != members.end()) {
-      place.kind = Place::Kind::member;
-    } else if (!is_output(place.name) && stream::level_named(place.name).value_or(stream::Level::job) > per &&
-               place.name != "job") {
-      place.kind = Place::Kind::culprit;
-    }
-    result.places.push_back(std::move(place));
-    result.literals.emplace_back();
-    i = end;
   }
+  if (parts.back().optional)
+    return wrong("'" + text.substr(opened, 20) + "' is not closed: write [ of {name}], or '[[' for the bracket itself");
   return result;
+}
+
+stream::Texts parse_texts(const std::vector<std::string>& written, stream::Level per,
+                          const std::function<bool(const std::string&)>& is_output,
+                          const std::function<void(const std::string&)>& problem) {
+  stream::Texts texts;
+  for (const std::string& text : written) {
+    if (auto parsed = parse_template(text, per, is_output)) texts.push_back(std::move(*parsed));
+    else problem(parsed.error().message);
+  }
+  return texts;
 }
 
 }  // namespace tocsin::dsl

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <lua.hpp>
 
+#include "dsl/load/known_values.h"
 #include "dsl/load/templates.h"
 #include "dsl/lua/bytecode.h"
 #include "dsl/lua/durations.h"
@@ -63,7 +64,7 @@ struct Trace {
       if (source.causes.contains(name)) check_cause(name, node);
       rule.outputs.push_back({name, node});
     }
-    if (!source.shows.empty()) rule.shows = text_of("shows", source.shows, "shows");
+    rule.shows = texts_of("shows", source.shows, "shows");
     for (const auto& [cause, written] : source.causes) {
       const auto node = answer.outputs.find(cause);
       if (node == answer.outputs.end()) {
@@ -71,13 +72,31 @@ struct Trace {
                                        nearest(cause, output_names()) + ": add it to the second value");
         continue;
       }
-      rule.causes.push_back({cause, node->second, text_of("causes." + cause, written, cause)});
+      rule.causes.push_back({cause, node->second, texts_of("causes." + cause, written, cause)});
     }
-    for (const auto& [cause, texts] : source.actions) {
-      const bool otherwise = cause == "otherwise";
-      stream::Action action{otherwise ? "" : cause, {}};
-      for (const std::string& written : texts) action.texts.push_back(text_of("actions." + cause, written, "actions"));
-      rule.actions.push_back(std::move(action));
+    for (const auto& [cause, written] : source.actions)
+      rule.actions.push_back({cause == "otherwise" ? "" : cause, texts_of("actions." + cause, written, "actions")});
+  }
+
+  // A value that nothing guards: the text is then not what its author reads in the file.
+  void warn_of_unknown() const {
+    const auto check = [&](const std::string& what, const stream::Texts& texts, const std::string& key,
+                           std::optional<NodeId> cause, const char* then) {
+      if (texts.empty()) return;
+      for (const std::string& name : unknown_places(texts.back(), rule, graph(), cause))
+        problems().warn(source.file, line_of(key),
+                        what + ": {" + name + "} can be unknown, and " + then +
+                            " is left out then: put what needs it in brackets, \"…[ of {" + name +
+                            "}]\", or list a text without it after this one");
+    };
+    check("shows", rule.shows, "shows", std::nullopt, "its clause");
+    for (const auto& cause : rule.causes)
+      check("causes." + cause.name, cause.texts, cause.name, cause.node, "its clause");
+    for (const auto& action : rule.actions) {
+      const auto node = answer.outputs.find(action.cause);
+      if (!action.cause.empty() && (node == answer.outputs.end() || source.actions.contains("otherwise"))) continue;
+      check("actions." + (action.cause.empty() ? "otherwise" : action.cause), action.texts, "actions",
+            action.cause.empty() ? std::nullopt : std::optional{node->second}, "the action");
     }
   }
 
@@ -106,15 +125,12 @@ struct Trace {
                                          quoted(rule.per) + ") or :all(" + quoted(rule.per) + ")");
   }
 
-  stream::TextTemplate text_of(const std::string& what, const std::string& written, const std::string& key) {
-    auto parsed =
-        parse_template(written, rule.per, [this](const std::string& name) { return answer.outputs.contains(name); });
-    if (!parsed) {
-      problem(line_of(key), what + ": " + parsed.error().message);
-      return {};
-    }
-    for (const auto& place : parsed->places) check_place(what, place, line_of(key));
-    return std::move(*parsed);
+  stream::Texts texts_of(const std::string& what, const std::vector<std::string>& written, const std::string& key) {
+    auto texts = parse_texts(
+        written, rule.per, [this](const std::string& name) { return answer.outputs.contains(name); },
+        [&](const std::string& message) { problem(line_of(key), what + ": " + message); });
+    for (const auto& text : texts) text.each_place([&](const auto& place) { check_place(what, place, line_of(key)); });
+    return texts;
   }
 
   void check_place(const std::string& what, const stream::TextTemplate::Place& place, int line) {
@@ -354,6 +370,7 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
   checks.take_outputs();
   checks.take_state();
   checks.divide_nodes();
+  if (!problems.fatal()) checks.warn_of_unknown();
   checks.warn_of_unread();
   checks.warn_of_short();
 }

@@ -27,19 +27,20 @@ struct NeedSource {
 struct RuleSource {
   std::string name, file;
   int line = 0;
-  std::string family, summary, per, shows;
+  std::string family, summary, per;
   stream::Scope scope = stream::Scope::attempt;
   std::optional<stream::Severity> severity;
   std::optional<stream::Mode> mode;
   std::vector<std::string> every;
   std::optional<stream::Persistence> fire, clear;
   std::vector<std::string> yields_to, peers;
-  std::map<std::string, std::vector<std::string>> actions;  // of a cause, or of "otherwise"
+  std::vector<std::string> shows;                                   // this and the next: alternatives
+  std::map<std::string, std::vector<std::string>> causes, actions;  // actions: of a cause, or of "otherwise"
   std::map<std::string, NeedSource> needs;
   bool needs_refused = false;  // one of them is not among `needs`: evaluate cannot be traced
   std::map<std::string, ParamValue> params;
   std::map<std::string, double> state;
-  std::map<std::string, std::string> jobs, causes;
+  std::map<std::string, std::string> jobs;
   int evaluate = -1;                  // reference of the function in the registry
   int first_line = 0, last_line = 0;  // of the function
 };

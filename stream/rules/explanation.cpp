@@ -31,20 +31,6 @@ std::optional<std::string> part_of(const NamedMember& member, const std::string&
   return name.empty() ? std::nullopt : std::optional{name};
 }
 
-// The literals with what `fill` puts into the places between them; none, if it has nothing for one.
-template <class Fill>
-std::optional<std::string> filled(const TextTemplate& text, Fill&& fill) {
-  std::string out;
-  for (std::size_t i = 0; i < text.literals.size(); ++i) {
-    out += text.literals[i];
-    if (i >= text.places.size()) continue;
-    const auto part = fill(text.places[i]);
-    if (!part) return std::nullopt;
-    out += *part;
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string format_number(double value, char conversion, int precision) {
@@ -68,16 +54,18 @@ std::string format_number(double value, char conversion, int precision) {
 }
 
 void Explanation::write(Slot slot, AlertTransition& transition) const {
-  transition.shows = fill(rule_->shows, slot);
+  if (!rule_->shows.empty()) transition.shows = choose(rule_->shows, slot, rule_->summary);
   const Culprits named_ones = culprits(slot);
   for (const Slot part : named_ones.slots) transition.who.push_back(named(named_ones.level, part));
   transition.member = named(rule_->per, slot);
   for (const Cause& cause : rule_->causes) {
     const Truth truth = values_->truth_at(cause.node, rule_->per, slot);
-    if (truth == Truth::yes) transition.implies.emplace_back(cause.name, fill(cause.text, slot));
+    if (truth == Truth::no) continue;
+    std::string text = choose(cause.texts, slot, cause.name);
+    if (truth == Truth::yes) transition.implies.emplace_back(cause.name, std::move(text));
     if (truth != Truth::unknown) continue;
     const auto signals = missing(cause.node, rule_->per, slot);
-    transition.cannot_decide.push_back("whether " + fill(cause.text, slot) +
+    transition.cannot_decide.push_back("whether " + text +
                                        (signals.empty() ? "" : " (unknown: " + join(signals) + ")"));
   }
   assumptions(slot, transition.cannot_decide);
@@ -170,33 +158,58 @@ std::vector<std::string> Explanation::missing() const {
   return {names.begin(), names.end()};
 }
 
-std::string Explanation::fill(const TextTemplate& text, Slot slot) const {
-  return *filled(text, [&](const TextTemplate::Place& at) {
-    const bool nobody = at.kind == TextTemplate::Place::Kind::who;
-    return Filled{place(at, slot, std::nullopt).value_or(nobody ? "no member that the data could name" : "unknown")};
-  });
+Explanation::Text Explanation::fill(const TextTemplate& text, Slot slot, std::optional<Slot> culprit) const {
+  const auto filled = [&](const TextTemplate::Part& part) -> Filled {
+    std::string out = part.literals.front();
+    for (std::size_t i = 0; i < part.places.size(); ++i) {
+      const Filled value = place(part.places[i], slot, culprit);
+      if (!value) return std::nullopt;
+      out += *value + part.literals[i + 1];
+    }
+    return out;
+  };
+  Text whole;
+  std::size_t clause = 0;  // where it begins
+  bool dropped = false;
+  for (const TextTemplate::Part& part : text.parts) {
+    if (part.clause) clause = whole.text.size(), dropped = false;
+    if (dropped) continue;
+    const Filled one = filled(part);
+    if (one) whole.text += *one;
+    if (one || part.optional) continue;
+    whole.text.resize(clause);
+    dropped = true, whole.complete = false;
+  }
+  if (!whole.complete) whole.text.erase(0, whole.text.find_first_not_of(",; "));
+  return whole;
 }
 
-Explanation::Filled Explanation::fill_known(const TextTemplate& text, Slot slot, std::optional<Slot> culprit) const {
-  return filled(text, [&](const TextTemplate::Place& at) { return place(at, slot, culprit); });
+std::string Explanation::choose(const Texts& texts, Slot slot, const std::string& fallback) const {
+  Text chosen;
+  for (const TextTemplate& text : texts) {
+    chosen = fill(text, slot, std::nullopt);
+    if (chosen.complete) break;
+  }
+  return chosen.text.empty() ? fallback : chosen.text;
 }
 
 // A text that names culprits is filled once for each of them.
 Explanation::Filled Explanation::instruction(const Action& action, Slot slot) const {
+  const Culprits named = culprits(slot);
   for (const TextTemplate& text : action.texts) {
-    const bool each = std::any_of(text.places.begin(), text.places.end(),
-                                  [this](const auto& place) { return names_culprits(place); });
-    if (!each) {
-      if (auto filled = fill_known(text, slot, std::nullopt)) return filled;
+    bool each = false;
+    text.each_place([&](const TextTemplate::Place& place) { each = each || names_culprits(place); });
+    if (!each || named.slots.empty()) {
+      if (Text filled = fill(text, slot, std::nullopt); filled.complete) return std::move(filled.text);
       continue;
     }
-    const Culprits named = culprits(slot);
     std::vector<std::string> filled;
-    bool complete = !named.slots.empty();
+    bool complete = true;
     for (std::size_t i = 0; i < std::min(named.slots.size(), most_named) && complete; ++i) {
-      const Filled one = fill_known(text, slot, named.slots[i]);
-      complete = one.has_value();
-      if (one && std::find(filled.begin(), filled.end(), *one) == filled.end()) filled.push_back(*one);
+      Text one = fill(text, slot, named.slots[i]);
+      complete = one.complete;
+      if (complete && std::find(filled.begin(), filled.end(), one.text) == filled.end())
+        filled.push_back(std::move(one.text));
     }
     if (!complete) continue;
     std::string all = join(filled, most_named, "; ");
@@ -271,7 +284,7 @@ Explanation::Filled Explanation::place(const TextTemplate::Place& place, Slot sl
       const auto found = rule_->params.find(place.name);
       if (found == rule_->params.end()) return std::nullopt;
       if (const auto* number = std::get_if<double>(&found->second))
-        return format_number(*number, place.conversion, place.precision);
+        return std::isinf(*number) ? Filled{} : format_number(*number, place.conversion, place.precision);
       return std::get<std::string>(found->second);
     }
     case Kind::member: return part_of(named_member(*topology_, rule_->per, slot), place.name);
@@ -312,11 +325,14 @@ Explanation::Filled Explanation::of_culprits(const TextTemplate::Place& place, s
 Explanation::Filled Explanation::value(NodeId id, const TextTemplate::Place& place, Level level, Slot slot) const {
   const Node& node = (*graph_)[id];
   if (node.type.shape == Shape::mask) {
-    constexpr std::array<const char*, 3> words{"no", "unknown", "yes"};
-    return words[static_cast<std::size_t>(values_->truth_at(id, level, slot))];
+    const Truth truth = values_->truth_at(id, level, slot);
+    return truth == Truth::unknown ? Filled{} : truth == Truth::yes ? "yes" : "no";
   }
   const double number = values_->number_at(id, level, slot);
-  if (is_absent(number)) return std::nullopt;
+  // The age of what never happened, or a time that never comes; a loss that is infinite was measured.
+  const bool endless = std::isinf(number) && node.type.unit == "seconds";
+  if (is_absent(number) || endless) return std::nullopt;
+  if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
   if (node.type.text()) return text_ ? text_(number) : std::nullopt;
   if (place.conversion == 'g' && place.precision < 0) return quantity_text(number, node.type.unit);
   return format_number(number, place.conversion, place.precision);

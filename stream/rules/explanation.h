@@ -37,9 +37,14 @@ class Explanation {
     std::vector<Slot> slots;
   };
   using Filled = std::optional<std::string>;  // none: a value in it is unknown
-  [[nodiscard]] std::string fill(const TextTemplate& text, Slot slot) const;
-  // With the values of one culprit in the places that are finer than the rule.
-  [[nodiscard]] Filled fill_known(const TextTemplate& text, Slot slot, std::optional<Slot> culprit) const;
+  struct Text {
+    std::string text;
+    bool complete = true;  // no value outside brackets is unknown
+  };
+  // With the values of one culprit, if it is given, in the places that are finer than the rule.
+  [[nodiscard]] Text fill(const TextTemplate& text, Slot slot, std::optional<Slot> culprit) const;
+  // Of the alternatives the first that is complete; else the clauses of the last that are; else `fallback`.
+  [[nodiscard]] std::string choose(const Texts& texts, Slot slot, const std::string& fallback) const;
   [[nodiscard]] Filled instruction(const Action& action, Slot slot) const;
   [[nodiscard]] Filled place(const TextTemplate::Place& place, Slot slot, std::optional<Slot> culprit) const;
   [[nodiscard]] Filled of_culprits(const TextTemplate::Place& place, std::optional<Slot> culprit, Slot slot) const;

@@ -39,7 +39,7 @@ struct Persistence {
   Duration span{};
 };
 
-// A text with placeholders: "rank {rank}: {x:.2f}" as literal and placeholder in turn.
+// A text with places for values: "rank {rank} tried to allocate {tried}[ of {total}]".
 struct TextTemplate {
   struct Place {
     // culprit: the rank, gpu, node or rack of each member that `who` names
@@ -49,10 +49,23 @@ struct TextTemplate {
     char conversion = 'g';  // f g e d % (a ratio in percent) s
     int precision = -1;
   };
-  std::vector<std::string> literals;  // one more than places
-  std::vector<Place> places;
-  std::string source;
+  // Shown whole, or left out if one of its values is unknown. Outside brackets the whole clause is then left out: the
+  // text between semicolons or commas.
+  struct Part {
+    bool optional = false;                             // it stood in brackets
+    bool clause = false;                               // a clause begins with it
+    std::vector<std::string> literals{std::string{}};  // one more than places
+    std::vector<Place> places{};
+  };
+  std::vector<Part> parts;
+
+  void each_place(auto&& visit) const {
+    for (const Part& part : parts)
+      for (const Place& place : part.places) visit(place);
+  }
 };
+// Alternatives: the first is given whose values outside brackets are all known.
+using Texts = std::vector<TextTemplate>;
 
 struct Output {  // a value of the second table that evaluate returns
   std::string name;
@@ -61,12 +74,12 @@ struct Output {  // a value of the second table that evaluate returns
 struct Cause {
   std::string name;
   NodeId node{};  // a mask
-  TextTemplate text;
+  Texts texts;
 };
-// What to do where a cause is yes; of its texts the first whose values are all known.
+// What to do where a cause is yes. An instruction is given whole or not at all.
 struct Action {
   std::string cause;  // empty: where no other action applies
-  std::vector<TextTemplate> texts;
+  Texts texts;
 };
 struct StateField {
   std::string name;
@@ -107,7 +120,7 @@ struct Rule {
   std::optional<NodeId> who;
   std::vector<Cause> causes;
   std::vector<Action> actions;
-  TextTemplate shows;
+  Texts shows;
 
   // Whether it judges this subject.
   [[nodiscard]] bool judges(std::string_view subject) const noexcept {
@@ -132,7 +145,7 @@ struct VerdictPolicy {
 struct Pack {
   SignalTable signals;
   std::unique_ptr<const Graph> graph;
-  std::vector<Rule> rules;       // sorted by name
+  std::vector<Rule> rules;  // sorted by name
   VerdictPolicy verdict;
   std::shared_ptr<const ScriptSource> scripts;  // null if every rule is compiled
   std::string hash;                             // of the files, hex

@@ -25,7 +25,7 @@ rule "slow_rank" {
   },
   peers = { "stage" }, params = { ratio = 1.12, z = 4 },
   fire = "4 of 6", clear = "for 60s", yields_to = { "hot" },
-  shows = "rank {rank} on {node}: {d:.2f} of its usual, {duty:.0%} now, limit {p.ratio}",
+  shows = "rank {rank}[ on {node}]: {d:.2f} of its usual, {duty:.0%} now, limit {p.ratio}",
   causes = { throttled = "its clock is {clock:.0f} MHz", other = "its clock is fine" },
   evaluate = function(job, p)
     local duty, clock = job.duty:mean(), job.clock:mean()
@@ -85,7 +85,10 @@ TEST_CASE("a rule's head says what its file says") {
   CHECK(slow.fire.n == 6);
   CHECK(slow.clear.timed);
   CHECK(slow.clear.span == 60s);
-  CHECK(slow.shows.places.size() == 5);
+  REQUIRE(slow.shows.size() == 1);
+  std::size_t places = 0;
+  slow.shows[0].each_place([&](const auto&) { ++places; });
+  CHECK(places == 5);
   CHECK(slow.causes.size() == 2);
   CHECK(slow.outputs.size() == 5);
   CHECK(slow.file == "site.lua");

@@ -351,3 +351,48 @@ TEST_CASE("an outer variable is not a memory") {
                       "n + c end\n"
                       "    return keep & bad(job.fault) & job.duty:mean():above(n / 1000)"))) == "");
 }
+
+TEST_CASE("a bracket in a text that cannot be meant says what to write") {
+  const auto shows = [](const std::string& text) {
+    return reported("    return keep, { d = job.duty:mean() }", "summary = \"s\", shows = \"" + text + "\",");
+  };
+  CHECK(has(shows("x[ of {d}"),
+            "site.lua:2: [r] shows: '[ of {d}' is not closed: write [ of {name}], or '[[' for the bracket itself"));
+  CHECK(has(shows("x of {d}]"), "shows: a ']' without its '[': write ']]' for the bracket itself"));
+  CHECK(has(shows("x[ of {d}[ {d}]]"), "shows: a '[' within brackets, in '[ of {d}[ {d}]]': brackets do not nest"));
+  CHECK(has(shows("a[0] is {d}"),
+            "shows: '[0]' has no value that could be unknown: write '[[' and ']]' for the brackets themselves"));
+  CHECK(has(reported("    return keep, { d = job.duty:mean() }", "causes = { d = {} },"), "causes.d says nothing"));
+}
+
+TEST_CASE("a value that can be unknown outside brackets is warned of, and one that its rule compares is not") {
+  const auto warned = [](const std::string& shows, const std::string& body, const std::string& per = "gpu",
+                         const std::string& head = "") {
+    const std::string text = rule_text(body, "summary = \"s\", shows = " + shows + "," + head, per);
+    return problems_of(load_rules(text), true);
+  };
+  const std::string body =
+      "    local d = job.duty:mean()\n    return keep & d:above(p.share), { d = d, c = "
+      "job.clock:last(), t = d * 2, f = job.clock:last():fill(0) }";
+  const std::string warning =
+      "site.lua:2: warning: [r] shows: {c} can be unknown, and its clause is left out then: put what needs it in "
+      "brackets, \"…[ of {c}]\", or list a text without it after this one";
+  CHECK(has(warned("\"{d} of {c}\"", body), warning));
+  CHECK(has(warned("{ \"{d}\", \"{d} of {c}\" }", body), warning));
+  for (const char* fine : {"\"{d} and {t}, {f}, {p.share} on GPU {gpu} of {node}\"", "\"{d}[ of {c}][ in {rack}]\"",
+                           "{ \"{d} of {c}\", \"{d}\" }"})
+    CHECK_FALSE(has(warned(fine, body), "can be unknown"));
+  CHECK(has(warned("\"GPU in {rack}\"", body), "{rack} can be unknown"));
+
+  const std::string of_job =
+      "    local hot = job.duty:mean():above(p.share)\n    local clock = job.clock:last()\n"
+      "    return keep:any(\"job\") & hot:any(\"job\"), { who = hot, n = hot:surely():count("
+      "\"job\"), cold = clock:below(900):any(\"job\"), c = clock:min(\"job\") }";
+  CHECK_FALSE(has(warned("\"{n}: {who}, GPU {gpu} of {node}\"", of_job, "job"), "can be unknown"));
+  CHECK(has(warned("\"{who}\"", "    return keep:any(\"job\"), { who = job.duty:mean():above(p.share) }", "job"),
+            "{who} can be unknown"));
+  // A cause that is yes says more than the answer.
+  CHECK_FALSE(has(warned("\"s\"", of_job, "job", " causes = { cold = \"{c}\" },"), "can be unknown"));
+  CHECK(has(warned("\"s\"", of_job, "job", " causes = { cold = \"s\" }, actions = { otherwise = \"{c}\" },"),
+            "actions.otherwise: {c} can be unknown, and the action is left out then"));
+}

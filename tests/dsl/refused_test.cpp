@@ -31,9 +31,8 @@ TEST_CASE("actions are of causes, and name what is there") {
   CHECK(with("{ hot = \"drain {node}\", otherwise = { \"cool {gpu}: {d}\", \"wait {p.wait}\" } }") == "");
   CHECK(has(with("{ hat = \"drain {node}\" }"),
             "actions names 'hat', which is not in causes (hot?): name a cause, or write otherwise = \"…\""));
-  CHECK(has(with("{ \"drain {node}\" }"),
-            "an action has the name of its cause, or otherwise: actions = { otherwise = \"…\" }"));
-  CHECK(has(with("\"drain\""), "actions is a string: write actions = { cause ="));
+  CHECK(has(with("{ \"drain {node}\" }"), "actions lists values without names: write actions = { name = \"…\" }"));
+  CHECK(has(with("\"drain\""), "actions is a string: write actions = { name = \"…\" }"));
   CHECK(has(with("{ hot = \"drain {nod}\" }"), "actions.hot names 'nod', which evaluate does not return (node?)"));
   CHECK(has(with("{ hot = \"kill {hot}\" }"), "{hot} is a mask, yes or no"));
   CHECK(has(with("{ hot = \"drain {rank}\" }"),

@@ -81,7 +81,7 @@ class OneProcess(unittest.TestCase):
         alerts = alerts_of(records())
         fired = [alert for alert in alerts if alert.get("state") == "firing"]
         self.assertEqual([alert["rule"] for alert in fired], ["job_stopped"])
-        self.assertIn("stopped by a signal", json.dumps(fired[0]["implies"]))
+        self.assertIn("stopped by a signal (pid 4711)", json.dumps(fired[0]["implies"]))
         self.assertLess(fired[0]["at"] / 1e9 - BEGIN - STOPPED, 20)
         self.assertEqual([alert["verdict"]["family"] for alert in alerts if "verdict" in alert], ["C3"])
 
