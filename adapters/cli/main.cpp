@@ -33,6 +33,7 @@ int run(int argc, char** argv) {
   int status = 0;
   cli::add_replay_command(app, status);
   cli::add_check_commands(app, status);
+  cli::add_lines_command(app, status);
   cli::add_backtest_command(app, status);
   cli::add_config_command(app, status);
   app.add_subcommand("reference", "Print every word of the rules' language with its meaning, as Markdown")

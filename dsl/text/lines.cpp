@@ -105,6 +105,7 @@ std::optional<std::uint32_t> rank_in(std::string_view text) {
 
 void Lines::line(const LineRecord& line, Time arrival, Extracted& out) {
   ++counters_.lines;
+  part_of_ = nullptr;
   std::string_view text = line.text;
   if (text.size() > longest_line) {
     ++counters_.cut_lines;
@@ -197,6 +198,7 @@ const Rule* Lines::join(const Piece& piece, Extracted& out) {
   ++record.lines;
   bool full = record.lines >= rule.most_lines;
   if (continues) {
+    part_of_ = &rule;
     if (record.text.size() + piece.body.size() + 1 > OpenRecords::most_bytes) {
       full = true;
     } else {
@@ -220,6 +222,7 @@ void Lines::begin(const Piece& piece, std::uint32_t rule, Extracted& out) {
     ++counters_.records_refused;
     return;
   }
+  part_of_ = &expressions_->rule(rule);
   OpenRecord record;
   record.rule = rule;
   record.of = OwnedMember{piece.member};
@@ -264,6 +267,7 @@ bool Lines::counts(const Rule& rule, const Captures& captures, const MemberKey& 
 
 void Lines::emit(const Rule& rule, std::string_view text, const Captures& captures, const MemberKey& member,
                  bool rank_known, std::string_view source, Time time, Extracted& out) {
+  making_ = &rule;
   MemberKey about = member;
   if (rule.rank != no_capture && !(rule.rank_yields && rank_known)) {
     if (const auto rank = rank_in(captured(captures, rule.rank))) {

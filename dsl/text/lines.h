@@ -47,6 +47,10 @@ class Lines final : public stream::Extractor {
   void save(stream::Writer& out) const override;
   stream::Result<void> load(stream::Reader& in) override;
   [[nodiscard]] const TextCounters& counters() const noexcept { return counters_; }
+  // The definition whose samples or event go out, while they do.
+  [[nodiscard]] const Rule* making() const noexcept { return making_; }
+  // The definition that begins or continues a record with the last line; null: none.
+  [[nodiscard]] const Rule* part_of() const noexcept { return part_of_; }
 
  private:
   // One piece of a line, after cleaning.
@@ -76,6 +80,8 @@ class Lines final : public stream::Extractor {
   OpenRecords open_;
   std::map<OwnedMember, double> totals_;  // the totals of progress bars
   TextCounters counters_;
+  const Rule* making_ = nullptr;
+  const Rule* part_of_ = nullptr;
 
   // Reused between calls, so that an ordinary line allocates nothing.
   std::vector<std::string_view> pieces_;
@@ -93,6 +99,7 @@ struct Prefix {
   std::size_t size = 0;               // of the whole prefix; the body begins here
   std::optional<std::uint32_t> rank;  // the innermost one in the prefix
   bool local = false;                 // from torchrun, as the role and the local rank
+  std::string_view time;              // the first one, as it is written
 };
 [[nodiscard]] Prefix read_prefix(std::string_view line) noexcept;
 

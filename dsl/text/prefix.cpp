@@ -198,6 +198,7 @@ Prefix read_prefix(std::string_view line) noexcept {
     const std::size_t before = cursor.at;
     std::size_t blanks = 0;
     while (cursor.peek() == ' ' && blanks < 8) ++cursor.at, ++blanks;
+    const std::size_t begin = cursor.at;
     const char first = cursor.peek();
     bool taken = false;
     if (first == '[') taken = take_tag(cursor, prefix) || take_bracket(cursor, prefix);
@@ -209,6 +210,8 @@ Prefix read_prefix(std::string_view line) noexcept {
       cursor.at = before;
       break;
     }
+    if (Cursor time{line, begin + (first == '[')}; prefix.time.empty() && take_time(time))
+      prefix.time = line.substr(begin + (first == '['), time.at - begin - (first == '['));
     if (cursor.peek() == ' ') ++cursor.at;
   }
   prefix.size = cursor.at;
