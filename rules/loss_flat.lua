@@ -19,7 +19,7 @@ rule "not_learning" {
   },
   clear = "8 of 8",
   yields_to = { "loss_diverged", "loss_stays_high", "loss_not_finite", "loss_spike", "loss_constant" },
-  shows = "loss {birth:.3f} initially, {now:.3f} now, after {steps:.0f} steps",
+  shows = "loss {birth:.3f} initially, {now:.3f} now[, after {steps:.0f} steps]",
   causes = {
     rate = "the learning rate is 0",
     flat = "the learning rate is not 0, but nothing is learned",
@@ -51,7 +51,7 @@ rule "loss_constant" {
   -- `values` losses are the same to the last digit, or five that are the same beside gradients of 0. A loss of 0 alone
   -- may be one that the program does not compute yet; some versions of Megatron print 0 for every gradient norm.
   params = { values = 10 }, clear = "8 of 8", yields_to = { "loss_not_finite" },
-  shows = "each of the {n:.0f} losses so far is {loss}",
+  shows = "each of the[ {n:.0f}] losses so far is {loss}",
   causes = { flat = "nothing is learned", zero = "every gradient norm is 0" },
   actions = {
     zero      = "stop the job; check whether the loss depends on the weights, and whether they are frozen",
@@ -90,8 +90,8 @@ case "a resumed run stays where it is" {
 }
 case "a warm-up of six hundred steps in which the loss stays" {
   ranks = 2,                                       -- rank 0 prints each tenth step
-  { lasting = "60s", phase = "train", step = steps(1, 1), rank = { [1] = { step = steps(0.1, 1) } }, loss = noise(45,
-    0.2), learning_rate = 0.000005 },
+  { lasting = "60s", phase = "train", step = steps(1, 1), rank = { [1] = { step = steps(0.1, 1) } },
+    loss = noise(45, 0.2), learning_rate = 0.000005 },
   { lasting = "60s", loss = ramp(45, 30), learning_rate = 0.0005 },
 }
 case "the loss is the same to the last digit, from the first value on" {

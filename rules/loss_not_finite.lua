@@ -18,18 +18,15 @@ rule "loss_not_finite" {
   -- as well. A progress bar shows NaN until the first step is made. So a finite value has come before, or `many` values
   -- are not finite. Some trainers print 0 for a loss that is NaN.
   params = { many = 8 }, clear = "8 of 8",
-  shows = "loss {loss} after step {step:.0f}",  -- the newest step known: the row of its own step closes later
+  shows = "not finite[: loss {loss}][ after step {step:.0f}]",  -- the newest step known: its own closes later
   causes = {
     itself   = "the loss itself",
     gradient = "the gradient norm, twice in a row or with a loss of 0",
-    counted  = "the framework skipped {count:.0f} steps because of it",
+    counted  = "the framework skipped[ {count:.0f}] steps because of it",
     reported = "the program detected it itself and usually stops",
   },
   actions = {
-    otherwise = {
-      "stop the job; resume from a checkpoint before step {step:.0f} with a lower learning rate or gradient clipping",
-      "stop the job; resume from an earlier checkpoint with a lower learning rate or gradient clipping",
-    },
+    otherwise = "stop the job; resume[ from before step {step:.0f}] with a lower learning rate or gradient clipping",
   },
   evaluate = function(job, p)
     local function begun(values)
@@ -85,7 +82,7 @@ rule "steps_skipped" {
   needs = { skip = signal "overflow_skip" { over = "attempt" }, step = signal "step" { over = "attempt" } },
   -- From 2^32, the highest scale that anybody begins with, 32 halvings lead to 1: a search is over before.
   params = { many = 32, most = 0.9, lowest = 1 }, yields_to = { "loss_not_finite" },
-  shows = "{n:.0f} steps skipped, the last at a loss scale of {scale:.0f}",
+  shows = "{n:.0f} steps skipped[, the last at a loss scale of {scale:.0f}]",
   causes = { lowest = "the loss scale cannot fall further", all = "no usable loss scale was ever found" },
   actions = { otherwise = "stop the job: train in bfloat16, or find what overflows; nothing is learned meanwhile" },
   evaluate = function(job, p)
@@ -146,7 +143,7 @@ case "a bar shows NaN until the first step is made" {
 case "no loss was ever finite" {
   ranks = 1,
   { lasting = "4s", phase = "train", step = steps(1, 1), loss = nan, ends = "failed" },
-    fires = { { "loss_never_finite" } },
+  fires = { { "loss_never_finite" } },
 }
 case "the first losses are NaN, and the log goes on for hours without one that is read" {
   ranks = 1,
