@@ -58,7 +58,8 @@ void Subject::Backfill::read(const Entry& entry, Time log_clock) {
 
 void Subject::Backfill::follow_packs(Time clock) {
   while (const PackChange* change = of_.job_.timeline->after(pack_)) {
-    if (change->key.from > clock) break;
+    // A pack whose `from` was past waits for the subject's next turn: the section is under the one before.
+    if (change->key.from > clock || change->key > of_.change_.key) break;
     pack_ = change->key;
     for (const auto& telemetry : again_) {
       telemetry->settle(change->key.from - Duration{1});

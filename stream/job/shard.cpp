@@ -275,11 +275,8 @@ void Shard::State::control(const ControlRecord& record) {
       if (options.ignore_packs || !packs) break;
       packs->prepare(record.pack_hash, record.pack_text);
       if (!log.packs.read(record.pack_hash, record.pack_from, entry_->position, log.clock)) break;
-      for (Item& item : subjects) {
-        if (item.second.subject->backfill()) continue;
-        schedule(item);
-        if (item.second.subject->rekeyed()) look_after(item, long_ago);
-      }
+      for (Item& item : subjects)
+        if (!item.second.subject->backfill()) schedule(item);
       break;
     case ControlRecord::Kind::seal:
       log.sealed = true;

@@ -14,6 +14,7 @@ RANDOM = "killed*,alerts of random*,a job of two*,how the records*"
 SHORT_ENGINE = ("stream_engine_test", f"-tce={RANDOM}")
 LONG_ENGINE = ("stream_engine_test", f"-tc={RANDOM}")
 ENGINE = ("alert_life_test", "attempts_test", SHORT_ENGINE, "runner_test", "dsl_judged", "state_golden_test", LONG_ENGINE)
+COSTS = ("growth_test", "-tc=*costs as much*")
 HISTORY = ("history_behaviour_test", "source_coverage_test", "accumulated_test", "history_oracle_test", "history_replay_test")
 TESTS = {
     "stream/values": ("text_parts", "stream_graph_test", "stream_kernels", *HISTORY, "test_schemas", "dsl_test", *ENGINE),
@@ -23,7 +24,7 @@ TESTS = {
     "stream/rules": ("alert_life_test", "attempts_test", SHORT_ENGINE, "dsl_test", "runner_test", "dsl_judged", "state_golden_test",
                      LONG_ENGINE),
     "stream/job": ("attempts_test", SHORT_ENGINE, "alert_life_test", "runner_test", "packs_shared_test", "dsl_judged", "dsl_test",
-                   "state_golden_test", LONG_ENGINE),
+                   COSTS, "state_golden_test", LONG_ENGINE),
     "schemas": ("test_schemas", "test_journal", SHORT_ENGINE, "runner_test", "state_golden_test"),
     "dsl/text": ("text_parts", "text_extraction", "text_lines", "text_allocation", "dsl_test", SHORT_ENGINE),
     "dsl": ("dsl_test", "dsl_judged", "text_extraction", "text_lines", "text_parts", SHORT_ENGINE, "packs_shared_test"),
