@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 
+#include "tests/stream_engine/packs_by_hash.h"
 #include "tests/stream_engine/small_job.h"
 
 using namespace tocsin;
@@ -184,4 +185,45 @@ TEST_CASE("whether there was room for a job is decided once, however often it is
     CHECK(again.shard.digests() == log.shard.digests());
     CHECK(again.shard.state_bytes() == log.shard.state_bytes());
   }
+}
+
+TEST_CASE("a restart does not wait for the source of records that were refused before there was room for their job") {
+  const auto heat_pack =
+      SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua", R"lua(
+      rule "hot" { per = "rank", every = "5s", needs = { heat = signal "heat" { over = "20s" } },
+        evaluate = function(job) return job.heat:min():above(50) end })lua");
+  PacksByHash packs;
+  packs.add(heat_pack);
+  SmallJob log{limits_pack(), &packs, {.most_state = two_jobs}};
+  const auto heats = [&](const std::string& source, double from, double to) {
+    for (double s = from; s < to; ++s) {
+      EntryBuilder b;
+      b.about("job");
+      const EntryBuilder::Value values[] = {{"heat", 90, {}, false}};
+      b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+      stream::Entry entry = b.entry();
+      entry.origin_source = source, entry.origin_offset = static_cast<std::uint64_t>(s);
+      entry.arrival = SmallJob::at(s);
+      log.consume(entry, s);
+    }
+    EntryBuilder b;
+    b.watermark(source, SmallJob::at(to));
+    log.consume(b.entry(), to);
+  };
+  record(log, "a", 0), record(log, "b", 1), record(log, "a", 2, "end");
+  log.beats(3, 100);
+  heats("first/0", 101, 102);
+  log.beats(103, 140);  // a is over
+  heats("second/0", 141, 150);
+  log.reload(heat_pack.pack->hash, 150, 150);
+  heats("second/0", 151, 170);
+  const auto sections = log.shard.take_sections(true);
+  const auto handed_over = log.end();
+  heats("second/0", 171, 180);
+  CHECK(log.shard.counters().state_limit == 1);
+  CHECK(log.last("hot", 1) == Truth::yes);
+  SmallJob again{limits_pack(), &packs, {.most_state = two_jobs}};
+  again.restore(log, sections, handed_over);
+  CHECK(again.last("hot", 1) == Truth::yes);
+  CHECK(again.shard.digests() == log.shard.digests());
 }

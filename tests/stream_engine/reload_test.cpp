@@ -271,6 +271,15 @@ TEST_CASE("a job that is behind reads on over a reload that leaves patterns and 
   CHECK(c.log.last("counted", 1) == stream::Truth::yes);
 }
 
+TEST_CASE("where a job is behind, a reload of patterns ends the records that had begun") {
+  Commented c;
+  c.log.relay_line(24.5, 24.5, "Traceback");
+  c.log.reload(c.other.pack->hash, 24.8, 24.6), c.log.reload(c.before.pack->hash, 25.2, 25.1);
+  c.log.relay_line(25.5, 25.5, "  in main");
+  c.log.relay_watermark(60, 61);
+  CHECK(c.log.last("counted", 1) == stream::Truth::no);
+}
+
 TEST_CASE("a pack that cannot be had leaves the one before it in force, and is counted") {
   Reloads r;
   r.packs.remove(r.b.pack->hash);

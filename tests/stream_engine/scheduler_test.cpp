@@ -29,7 +29,9 @@ Pack settling(std::initializer_list<Duration> settles) {
 }  // namespace
 
 TEST_CASE("ticks that a reload made overdue run at the same moment after a restart") {
-  const Pack late = settling({20s}), soon = settling({1s});
+  const Pack late = settling({20s});
+  Pack soon = settling({1s});
+  soon.rules[0].name = late.rules[0].name;
   const Scheduler before{late, "job", tick(0)};  // at tick(15) it has run none of the ticks from 1 on
   Scheduler scheduler{soon, "job", tick(0)};
   scheduler.adopt(before, tick(15));

@@ -60,7 +60,7 @@ struct Pulses {
 
   Pulses() {
     shard.observe([this](const stream::RuleEvaluation& e) {
-      if (e.rule.name != "silent") return;
+      if (e.rule.name != "silent" || e.subject != "job") return;
       ticks.push_back(stream::seconds(e.tick - at(0)));
       reported.emplace_back(e.outcomes.begin() + 1, e.outcomes.end());
     });
@@ -72,9 +72,9 @@ struct Pulses {
     shard.consume(**decoder.decode(bytes, static_cast<stream::Position>(messages),
                                    static_cast<stream::Position>(messages + 1), at(s)));
   }
-  void pulse(std::uint32_t rank, double s) {
+  void pulse(std::uint32_t rank, double s, const char* of = "job") {
     EntryBuilder b;
-    b.about("job");
+    b.about(of);
     const EntryBuilder::Value value[] = {{"pulse", 1, {}, false}};
     b.sample(at(s), EntryBuilder::rank(rank), value);
     stream::Entry entry = b.entry();
@@ -252,7 +252,7 @@ TEST_CASE("a gap of its source is no silence of a job, once, and that of another
   for (const Given given : {Given{0, stream::Truth::no}, Given{1, stream::Truth::yes}}) {
     CAPTURE(given.of);
     Pulses job;
-    job.pulses(0, 0, 50);
+    job.pulses(0, 0, 50), job.pulse(1, 0, "a job of the other source");
     job.read_up_to(0, 50, 50), job.read_up_to(1, 50, 50);
     job.beats(51, 160);
     job.read_up_to(given.of, 160, 160, 50), job.read_up_to(1 - given.of, 160, 160);
@@ -348,6 +348,16 @@ TEST_CASE("a source that is more than two minutes behind holds the job up no lon
   job.beats(170, 180);
   job.read_up_to(0, 180, 180);
   CHECK(job.last_tick() > 160);
+}
+
+TEST_CASE("a job whose only source is more than two minutes behind goes by the log's clock") {
+  Pulses job;
+  job.pulses(0, 1, 50);
+  job.read_up_to(0, 50, 50);
+  job.beats(51, 169);
+  CHECK(job.last_tick() <= 45);
+  job.beats(170, 200);
+  CHECK(job.last_tick() > 180);
 }
 
 TEST_CASE("whom a source that is far behind tells of is unknown, never silent, until it has caught up") {
