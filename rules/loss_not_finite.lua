@@ -18,7 +18,7 @@ rule "loss_not_finite" {
   -- as well. A progress bar shows NaN until the first step is made. So a finite value has come before, or `many` values
   -- are not finite. Some trainers print 0 for a loss that is NaN.
   params = { many = 8 }, clear = "8 of 8",
-  shows = "not finite[: loss {loss}][ after step {step:.0f}]",  -- the newest step known: its own closes later
+  shows = { "last loss {loss}[ after step {step:.0f}]", "last step {step:.0f}" },
   causes = {
     itself   = "the loss itself",
     gradient = "the gradient norm, twice in a row or with a loss of 0",

@@ -124,6 +124,7 @@ pattern "checkpoint_mismatch" {
 pattern "loss_is_nan" {
   about  = "programs that look for it themselves, and as a rule stop",
   line   = { [[(?i)\bloss(?:es)? (?:is|are|became|becomes|has become|went|turned|returned in \S+ is)(?: to)? (?:nan|inf|infinite|not finite|non-?finite|not a number)\b]], [[(?i)\bnon-?finite (?:loss|grad)]],
+             [[(?i)\bgrad(?:ient)?s?(?:[_ ]norm)? (?:is|are) (?:not finite|non-?finite)\b]],
              [[(?i)\bnan loss\b]], [[(?i)\bloss is (?:probably )?exploding\b]], [[(?i)\b(?:loss|model|training) (?:has )?(?:diverged|exploded)\b]], [[Invalid loss, terminating training]], [[returned nan values in its \d+th output]], [[(?i)\b(?:found|detected) (?:nans?|infs?)\b.{0,24}\b(?:grad|loss|weight|param)]], [[\bUnexpected result (?:nan|inf)\b]],
              [[contains either `inf`, `nan` or element < 0]], [[FloatingPointError: invalid value \(nan\)]], [[(?i)\b(?:nan|infs?)(?: or infs?| or nans?|s)? (?:was |were )?(?:detected|encountered|found) in (?:the )?(?:loss|grad|weight|param|model)]] },
   unless = [[(?i)skip|ignor|\bif\b|\bwhen\b|\bwhether\b|check(?:s|ing)?\b|\bwill\b|\bno nan|\b0 nan|val(?:idation)?[ _]loss|eval[ _]loss]],
