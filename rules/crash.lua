@@ -2,30 +2,34 @@
 
 -- What launchers raise for others, what a person asked for, and what nobody heeds; the rest is somebody's own.
 local OTHERS = { "unheeded", "KeyboardInterrupt", "SignalException", "SystemExit", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildFailedError",
-                 "ProcessExitedException", "ProcessRaisedException", "CalledProcessError", "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError", "WorkerCrashedError", "RayTaskError" }
+                 "ProcessExitedException", "ProcessRaisedException", "CalledProcessError", "ConnectionResetError",
+                 "BrokenPipeError", "ConnectionRefusedError", "WorkerCrashedError", "RayTaskError" }
 
 -- An error after which steps go on was survived.
 local function goes_on(job, word, after)
   local age = word:age()
   return ((age - job.step:age():min("job")):above(after) & age:below("10000h")):surely()
 end
--- What was raised while the first own exception was handled, or because of it ("During handling of", "direct cause of"): the last of such a chain
--- ended the program. Only where the rank that failed first has one.
+-- What was raised while the first own exception was handled, or because of it ("During handling of", "direct cause
+-- of"): the last of such a chain ended the program. Only where the rank that failed first has one.
 local function chain_of(first, own, early)
   local linked = first:where { link = { "handling", "cause" } }
   local theirs = (early & own:where { link = { "handling", "cause" } }:count():above(0)):any("job")
   return (linked:count():above(0) & theirs):surely(), linked
 end
--- A loader's worker, or a pool's, shows only the frames of libraries, as a rule; who waited for it shows where the program is.
+-- A loader's worker, or a pool's, shows only the frames of libraries, as a rule; who waited for it shows where the
+-- program is.
 local function site_of(job, whole, chain)
   local owned = job.first:where { code = "own" }
   return owned:first("place"), (whole:first("code"):is("library") & owned:count():above(0) & ~chain):surely()
 end
 -- What another start of the training came after, and an exception of its own.
 local function of_earlier_start(job, word, own)
-  return ((word:age() - job.again:age()):above(3) & (word:age() - own:age():min("job")):above(3) & word:age():below("10000h")):surely()
+  return ((word:age() - job.again:age()):above(3) & (word:age() - own:age():min("job")):above(3)
+          & word:age():below("10000h")):surely()
 end
--- What the program's own code raises after the training is over, and no thread of a helper, ended the program: a last test, an export.
+-- What the program's own code raises after the training is over, and no thread of a helper, ended the program: a last
+-- test, an export.
 local function after_all(job, first) return ((job.finished:age() - first:except { part = "thread" }:where { code = "own" }:age()):above(0)):surely() end
 local function well(job) return job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() end
 
@@ -58,7 +62,9 @@ rule "startup_crash" {
   shows = "failed before the first step[: {who}]",
   causes = {
     exception   = { "{class}[: {message}][, in {place}]", "an exception without a name[, in {place}]" },
-    reached     = { "{class}[: {message}][, in {place}], reached from {site}", "an exception in a library[, reached from {site}]" },
+    reached     = {
+      "{class}[: {message}][, in {place}], reached from {site}", "an exception in a library[, reached from {site}]",
+    },
     linked      = "it led to another exception[, {last}][: {words}][, in {at}], which ended the process",
     torn        = { "{class}[: {message}][, after {where}]", "an exception without a name[, after {where}]" },
     cut         = "the traceback is cut off[ in {where}]",
@@ -68,58 +74,70 @@ rule "startup_crash" {
     usage       = "the program rejected its command line",
     gpu         = "no usable GPU: none is visible, another process holds it or its memory, or it has failed",
   },
-  -- Where nothing of the log is understood, an exception long before its end was survived; so was the error of a line after which the job
-  -- ran on: a program that cannot do without what is missing ends at once.
+  -- Where nothing of the log is understood, an exception long before its end was survived; so was the error of a line
+  -- after which the job ran on: a program that cannot do without what is missing ends at once.
   params = { together = 0.5, last = "5m", line = "1m", ended = 0.5 },
   actions = {
     reached     = "fix {site} or what it passes to the library, then restart the job",
-    exception   = { "fix {place}, then restart the job", "fix what raised {class}, then restart the job", "fix what the traceback in the log names, then restart the job" },
+    exception   = {
+      "fix {place}, then restart the job", "fix what raised {class}, then restart the job",
+      "fix what the traceback in the log names, then restart the job",
+    },
     environment = "install what is missing on every node of the job, then restart it",
-    asset       = "put the file, the model or the data where the job looks for it, make it readable, then restart the job",
+    asset       = "put the file, the model or the data where the job looks for it, make it readable, then restart "
+      .. "the job",
     storage     = "free space or fix the file system, then restart the job",
     usage       = "correct the command line, then restart the job",
-    gpu         = "run nvidia-smi on the job's nodes[, first on {node}]: drain a node where it fails, and kill processes that an earlier job left on a GPU; otherwise correct the job's GPU request",
+    gpu         = "run nvidia-smi on the job's nodes[, first on {node}]: drain a node where it fails, and kill "
+      .. "processes that an earlier job left on a GPU; otherwise correct the job's GPU request",
     otherwise   = "read the end of the log[ of {who}], fix the error, then restart the job",
   },
   evaluate = function(job, p)
-    local ended   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely()
-    local failed  = ended:any("job") & ~job.stood:ever():surely()      -- ranks that waited too long for a stopped one fail without an error of their own
+    local ended   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:seen()
+    -- Ranks that waited too long for a stopped one fail without an error of their own
+    local failed  = ended:any("job") & ~job.stood:ever():surely()
     local over    = failed | job.ended:last():is("failed"):surely()
     local own     = job.raised:except { exception = OTHERS, part = { "consequence", "no room" } }
     local function any(events)
-      return (events:count():above(0):surely() & ~(events:age():above(p.line) & events:age():below("10000h")):surely() & ~of_earlier_start(job, events, own)):any("job")
+      return (events:seen() & ~(events:age():above(p.line) & events:age():below("10000h")):surely()
+              & ~of_earlier_start(job, events, own)):any("job")
     end
     -- A program that refused its command line has ended: whom a person interrupts after it is another start.
     local refused = job.usage:age():min("job")
     local asked   = job.first:where { exception = "KeyboardInterrupt" }
-    local usage   = any(job.usage) & ~(asked:count():above(0) & refused:below("10000h") & ~(asked:age():at_least(refused - p.ended) & asked:age():below("10000h")):surely()):surely()
+    local usage   = any(job.usage)
+                  & ~(asked:count():above(0) & refused:below("10000h")
+                      & ~(asked:age():at_least(refused - p.ended) & asked:age():below("10000h")):surely()):surely()
     local first   = job.first:except { exception = OTHERS, part = { "consequence", "no room" } }
     -- Whose own exception came first, or all of them where most ranks fail in the same way.
-    local came    = own:count():above(0):surely()
-    local since   = (came & own:age():below("10000h")):surely():choose(own:age(), 0)      -- one that came at this very tick has no age yet
+    local came    = own:seen()
+    -- One that came at this very tick has no age yet
+    local since   = (came & own:age():below("10000h")):surely():choose(own:age(), 0)
     local early   = came & since:at_least(since:max("job") - p.together):surely()
     local most    = came:count("job"):above((~came):count("job"))
-    local no_room = job.raised:where { part = "no room" }:count():above(0):surely()
-    local raised  = (came & most) | early | no_room | (job.usage:count():above(0):surely() & usage)
+    local no_room = job.raised:where { part = "no room" }:seen()
+    local raised  = (came & most) | early | no_room | (job.usage:seen() & usage)
     local broken  = (job.broken:count():above(0) & ~goes_on(job, job.broken, 10)):surely():any("job")
     local storage = any(job.full) | any(job.denied) | broken
     local missing = any(job.module) | any(job.library)
     local gpu     = any(job.gpu) | no_room:any("job")
     local asset   = any(job.hub) | any(job.data) | any(job.file)
-    local lately  = ~(first:age():above(p.last) & first:age():below("10000h")):surely() | over | job.failed:count():above(0):any("job"):surely()
+    local lately  = ~(first:age():above(p.last) & first:age():below("10000h")):surely() | over
+                  | job.failed:seen():any("job")
     local crash   = (came:any("job") & lately) | usage | storage | missing | asset | gpu | failed
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    local well    = well(job) | (job.finished:count():above(0):surely() & ~after_all(job, first))
+    local well    = well(job) | (job.finished:seen() & ~after_all(job, first))
     local chain, linked = chain_of(first, own, early)
     local whole  = first:except { exception = "cut off" }
-    local named  = whole:count():above(0):surely()
+    local named  = whole:seen()
     local placed = whole:first("code"):is("own", "library"):surely()      -- a last line alone has no place
     local part   = first:where { exception = "cut off" }
-    local parts  = part:count():above(0):surely()
+    local parts  = part:seen()
     local site, reached = site_of(job, whole, chain)
     return crash & ~begun & ~well,
       { who = raised | (ended & ~raised:any("job")), exception = named & (placed | ~parts) & ~reached, reached = reached, site = site, torn = named & ~placed & parts, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), cut = parts & ~named, where = part:first("place"),
-        linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"), environment = missing, asset = asset, storage = storage, usage = usage, gpu = gpu }
+        linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"),
+        environment = missing, asset = asset, storage = storage, usage = usage, gpu = gpu }
   end,
 }
 
@@ -138,9 +156,10 @@ rule "exception" {
     ended    = signal "end_reason"        { over = "attempt" },
     finished = signal "training_ended"    { over = "attempt" },
   },
-  -- The culprit: whose own exception came first, at most `together` before another. Where no step is understood, an error long before the end
-  -- was survived. So is one in a job that prints exceptions again and again and goes on, as those that run code on trial: `often` of them are
-  -- older than two minutes, steps are not, and one came after the last of them. Where a step takes minutes: `always` of them are older than ten.
+  -- The culprit: whose own exception came first, at most `together` before another. Where no step is understood, an
+  -- error long before the end was survived. So is one in a job that prints exceptions again and again and goes on, as
+  -- those that run code on trial: `often` of them are older than two minutes, steps are not, and one came after the
+  -- last of them. Where a step takes minutes: `always` of them are older than ten.
   params = { together = 0.5, after = 30, last = "5m", often = 3, steps = "2m", always = 8, slowly = "10m" },
   yields_to = { "startup_crash", "storage_lost", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
                 "collective_hang", "collective_timeout", "loss_not_finite", "node_down", "node_lost", "preempted" },
@@ -153,30 +172,42 @@ rule "exception" {
   actions = {
     reached   = "fix {site} or what it passes to the library, then restart the job[ from checkpoint {saved:.0f}]",
     own       = "fix {place}, then restart the job[ from checkpoint {saved:.0f}]",
-    otherwise = { "fix what raised {class}, then restart the job", "read the last traceback in the log, fix the error, then restart the job" },
+    otherwise = {
+      "fix what raised {class}, then restart the job",
+      "read the last traceback in the log, fix the error, then restart the job",
+    },
   },
   evaluate = function(job, p)
     local own     = job.raised:except { exception = OTHERS, part = "consequence" }
     local first   = job.first:except { exception = OTHERS, part = "consequence" }
-    local came    = own:count():above(0):surely()
-    local since   = (came & own:age():below("10000h")):surely():choose(own:age(), 0)      -- one that came at this very tick has no age yet
+    local came    = own:seen()
+    -- One that came at this very tick has no age yet
+    local since   = (came & own:age():below("10000h")):surely():choose(own:age(), 0)
     local early   = came & since:at_least(since:max("job") - p.together):surely()
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    local lately  = ~(first:age():above(p.last) & first:age():below("10000h")):surely() | job.failed:count():above(0):any("job"):surely()
-    local known   = (first:count() - job.new:except { exception = OTHERS, part = "consequence" }:count():fill(0)):at_least(p.often)
+    local lately  = ~(first:age():above(p.last) & first:age():below("10000h")):surely() | job.failed:seen():any("job")
+    local known   = (first:count() - job.new:except {
+      exception = OTHERS, part = "consequence",
+    }:count():fill(0)):at_least(p.often)
     local step    = job.step:age():min("job")
-    local usual   = (first:count() - job.recent:except { exception = OTHERS, part = "consequence" }:count():fill(0)):at_least(p.always)
-    local habit   = ((known & step:below(p.steps) & step:below(first:age())) | (usual & step:below(p.slowly))):surely() & ~job.failed:count():above(0):any("job"):surely() & ~job.ended:last():is("failed"):surely()
-    local own_end = ~habit & first:count():above(0) & begun & lately & ~goes_on(job, first, p.after) & ~(job.loss:age():below(first:age() - "30s") & first:age():below("10000h")):surely()
+    local usual   = (first:count() - job.recent:except {
+      exception = OTHERS, part = "consequence",
+    }:count():fill(0)):at_least(p.always)
+    local habit   = ((known & step:below(p.steps) & step:below(first:age())) | (usual & step:below(p.slowly))):surely()
+                  & ~job.failed:seen():any("job") & ~job.ended:last():is("failed"):surely()
+    local own_end = ~habit & first:count():above(0) & begun & lately & ~goes_on(job, first, p.after)
+                  & ~(job.loss:age():below(first:age() - "30s") & first:age():below("10000h")):surely()
     local chain, linked = chain_of(first, own, early)
     local whole   = first:except { exception = "cut off" }
     local site, reached = site_of(job, whole, chain)
-    -- What is raised once the training is over, by the log's own word, is clean-up, unless the launcher says that a rank failed after it.
+    -- What is raised once the training is over, by the log's own word, is clean-up, unless the launcher says that a
+    -- rank failed after it.
     local failed  = (job.failed:count():above(0) & job.failed:age():at_most(job.finished:age())):surely():any("job")
-    local done    = job.finished:count():above(0):surely() & ~failed & ~after_all(job, first)
+    local done    = job.finished:seen() & ~failed & ~after_all(job, first)
     return own_end & whole:count():above(0) & ~well(job) & ~done,
       { who = early, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), own = first:count():above(0) & ~reached, reached = reached, site = site,
-        linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"), saved = job.saved:last("step") }
+        linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"),
+        saved = job.saved:last("step") }
   end,
 }
 
@@ -196,20 +227,27 @@ rule "exception_cut" {
   },
   params = { after = 30, last = "5m", always = 8, slowly = "10m" },
   yields_to = { "exception", "startup_crash", "storage_lost", "rank_exited", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
-                "collective_hang", "collective_timeout", "collective_failed", "loss_not_finite", "node_down", "node_lost", "preempted" },
+                "collective_hang", "collective_timeout", "collective_failed", "loss_not_finite", "node_down",
+                "node_lost", "preempted" },
   shows = "a traceback without its end[: {who}]",
   causes = { cut = "other streams or ranks wrote in between, or the process ended before it had written everything" },
-  actions = { otherwise = "read the last traceback[ of {who}] in the log, fix the error, then restart the job[ from checkpoint {saved:.0f}]" },
+  actions = { otherwise = "read the last traceback[ of {who}] in the log, fix the error, then restart the job[ from "
+    .. "checkpoint {saved:.0f}]" },
   evaluate = function(job, p)
     local part   = job.first:where { exception = "cut off" }
-    local asked  = job.first:where { exception = { "KeyboardInterrupt", "SignalException", "SystemExit" } }:count():above(0):surely()      -- a person's end, printed in pieces
+    -- A person's end, printed in pieces
+    local asked  = job.first:where { exception = { "KeyboardInterrupt", "SignalException", "SystemExit" } }:seen()
     local begun  = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    local lately = ~(part:age():above(p.last) & part:age():below("10000h")):surely() | job.failed:count():above(0):any("job"):surely()
-    local on     = goes_on(job, part, p.after) | (job.loss:age():below(part:age() - "30s") & part:age():below("10000h")):surely()
-    local cut    = part:count():above(0):surely()
-    local failed = job.failed:count():above(0):any("job"):surely() | job.ended:last():is("failed"):surely()
-    local habit  = ((job.first:count() - job.recent:count():fill(0)):at_least(p.always) & job.step:age():min("job"):below(p.slowly)):surely() & ~failed      -- as above
-    return cut & begun & lately & ~on & ~habit & ~asked & ~well(job) & ~job.finished:count():above(0):surely(),
-      { who = job.raised:where { exception = "cut off" }:count():above(0):surely(), cut = cut, saved = job.saved:last("step") }
+    local lately = ~(part:age():above(p.last) & part:age():below("10000h")):surely() | job.failed:seen():any("job")
+    local on     = goes_on(job, part, p.after)
+                 | (job.loss:age():below(part:age() - "30s") & part:age():below("10000h")):surely()
+    local cut    = part:seen()
+    local failed = job.failed:seen():any("job") | job.ended:last():is("failed"):surely()
+    -- As above
+    local habit  = ((job.first:count() - job.recent:count():fill(0)):at_least(p.always)
+                    & job.step:age():min("job"):below(p.slowly)):surely()
+                 & ~failed
+    return cut & begun & lately & ~on & ~habit & ~asked & ~well(job) & ~job.finished:seen(),
+      { who = job.raised:where { exception = "cut off" }:seen(), cut = cut, saved = job.saved:last("step") }
   end,
 }

@@ -1,4 +1,5 @@
--- A1: a rank whose process ends by itself while the others are at work, and prints no traceback. No signal ended it: that is killed.lua's.
+-- A1: a rank whose process ends by itself while the others are at work, and prints no traceback. No signal ended it:
+-- that is killed.lua's.
 
 rule "rank_exited" {
   family = "A1", severity = "critical", per = "job", every = "end",
@@ -23,62 +24,92 @@ rule "rank_exited" {
   shows = "exited without a traceback: {who}; ranks that lost the connection to it: {n:.0f}",
   causes = {
     coded = "exit code {code:.0f}: the program or a library called exit (sys.exit, os._exit); no signal killed it",
-    early = "exit code 0 while the others were still working (its data ran out, an early return, os._exit): the launcher reports the failure of the others only",
+    early = "exit code 0 while the others were still working (its data ran out, an early return, os._exit): the "
+      .. "launcher reports the failure of the others only",
   },
   actions = {
-    coded = "read the last lines of {who} to see why it exited, fix that, then restart the job[ from checkpoint {saved:.0f}]",
-    early = "make all ranks end after the same step: compare their batch counts (uneven data split, drop_last) and check where {who} may return early, then restart the job",
+    coded = "read the last lines of {who} to see why it exited, fix that, then restart the job[ from checkpoint "
+      .. "{saved:.0f}]",
+    early = "make all ranks end after the same step: compare their batch counts (uneven data split, drop_last) and "
+      .. "check where {who} may return early, then restart the job",
   },
   evaluate = function(job, p)
-    local lost   = job.lost:count():above(0):surely()
-    local silent = ~(lost | job.raised:count():above(0):surely() | job.late:count():above(0):surely())
+    local lost   = job.lost:seen()
+    local silent = ~(lost | job.raised:seen() | job.late:seen())
     local code   = job.failed:last("exitcode")
     local own    = (silent & code:at_least(1) & code:below(128)):surely()
     -- torchrun's table has every rank of its node that failed or that it ended itself.
-    local listed = job.failed:where { launcher = "torchrun" }:count():above(0):surely()
-    local early  = silent & ~listed & job.seen:count():above(0):surely() & (listed & code:is(1)):any("job"):surely()
+    local listed = job.failed:where { launcher = "torchrun" }:seen()
+    local early  = silent & ~listed & job.seen:seen() & (listed & code:is(1)):any("job"):surely()
     local who    = own | (early & ~own:any("job"))
     local begun  = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    local asked  = (job.stopped:count():above(0) | job.asked:count():above(0)):surely()
-    local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() | job.done:count():above(0):surely()
+    local asked  = (job.stopped:seen() | job.asked:seen())
+    local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
+                 | job.done:seen()
     return who:any("job") & begun & lost:any("job") & ~asked & ~well & ~job.known:ever():surely(),
-      { who = who, n = lost:count("job"), code = own:choose(code, 0):max("job"), saved = job.saved:last("step"), early = ~own:any("job"), coded = own:any("job") }
+      {
+        who = who, n = lost:count("job"), code = own:choose(code, 0):max("job"), saved = job.saved:last("step"),
+        early = ~own:any("job"), coded = own:any("job"),
+      }
   end,
 }
 
--- ---- cases ------------------------------------------------------------------------------------------------------------------------
+-- ---- cases --------------------------------------------------------------------------------------
 
 case "a rank ends by itself with a code of its own, and the launcher ends the other" {
   ranks = 2, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
-  { lasting = "3s", step = silent, events = { { "peer_lost", rank = 0 }, { "traceback", rank = 0, exception = "RuntimeError", part = "consequence" },
-    { "rank_failed", rank = 0, exitcode = -15, signal = 15, launcher = "torchrun", at = "1s" }, { "rank_failed", rank = 1, exitcode = 3, launcher = "torchrun", at = "1s" } }, ends = "failed" },
+  { lasting = "3s", step = silent, events = { { "peer_lost", rank = 0 }, {
+    "traceback", rank = 0, exception = "RuntimeError", part = "consequence",
+  },
+    { "rank_failed", rank = 0, exitcode = -15, signal = 15, launcher = "torchrun", at = "1s" },
+    { "rank_failed", rank = 1, exitcode = 3, launcher = "torchrun", at = "1s" } },
+    ends = "failed" },
   fires = { { "rank_exited", who = { 1 }, cause = "coded" } },
 }
 case "a rank ends well and early, and the launcher's table has all others" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
-  { lasting = "9s", step = silent, events = { { "peer_lost", rank = 0 }, { "traceback", rank = 0, exception = "RuntimeError", part = "consequence" },
+  { lasting = "9s", step = silent, events = { { "peer_lost", rank = 0 }, {
+    "traceback", rank = 0, exception = "RuntimeError", part = "consequence",
+  },
     { "peer_lost", rank = 1 }, { "traceback", rank = 1, exception = "RuntimeError", part = "consequence" },
-    { "rank_failed", rank = 0, exitcode = 1, launcher = "torchrun", at = "8s" }, { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "8s" },
+    { "rank_failed", rank = 0, exitcode = 1, launcher = "torchrun", at = "8s" },
+    { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "8s" },
     { "rank_failed", rank = 3, exitcode = -15, signal = 15, launcher = "torchrun", at = "8s" } }, ends = "failed" },
   fires = { { "rank_exited", who = { 2 }, cause = "early" } },
 }
 case "all ranks fail with a code, and one of them prints why" {
   ranks = 2, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
-  { lasting = "3s", step = silent, events = { { "traceback", rank = 0, exception = "ValueError" }, { "exception_raised", exception = "ValueError", message = "no", place = "train.py" },
-    { "peer_lost", rank = 1 }, { "rank_failed", rank = 0, exitcode = 1, launcher = "torchrun", at = "1s" }, { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "1s" } }, ends = "failed" },
+  { lasting = "3s", step = silent, events = { { "traceback", rank = 0, exception = "ValueError" }, {
+    "exception_raised", exception = "ValueError", message = "no", place = "train.py",
+  },
+    { "peer_lost", rank = 1 }, { "rank_failed", rank = 0, exitcode = 1, launcher = "torchrun", at = "1s" },
+    { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "1s" } },
+    ends = "failed" },
   fires = { { "exception", who = { 0 } } },
 }
 case "a person interrupts the launcher, and its ranks end with a code" {
   ranks = 2, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
-  { lasting = "3s", step = silent, events = { { "launcher_stopped", signal = 2 }, { "peer_lost", rank = 0 }, { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "1s" } }, ends = "failed" },
+  {
+    lasting = "3s", step = silent,
+    events = {
+      { "launcher_stopped", signal = 2 }, { "peer_lost", rank = 0 },
+      { "rank_failed", rank = 1, exitcode = 1, launcher = "torchrun", at = "1s" },
+    },
+    ends = "failed",
+  },
 }
 case "one that lost its peer ends with a code as well, and prints nothing of it" {
   ranks = 2, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
-  { lasting = "3s", step = silent, events = { { "peer_lost", rank = 0 }, { "rank_failed", rank = 0, exitcode = 1, launcher = "torchrun", at = "1s" },
+  { lasting = "3s", step = silent, events = { { "peer_lost", rank = 0 }, {
+    "rank_failed", rank = 0, exitcode = 1, launcher = "torchrun", at = "1s",
+  },
     { "rank_failed", rank = 1, exitcode = 3, launcher = "torchrun", at = "1s" } }, ends = "failed" },
   fires = { { "rank_exited", who = { 1 }, cause = "coded" } },
 }
 case "a rank ends with a code, and nobody has lost it" {
   ranks = 2, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
-  { lasting = "3s", step = silent, events = { { "rank_failed", rank = 1, exitcode = 3, launcher = "torchrun", at = "1s" } }, ends = "failed" },
+  {
+    lasting = "3s", step = silent,
+    events = { { "rank_failed", rank = 1, exitcode = 3, launcher = "torchrun", at = "1s" } }, ends = "failed",
+  },
 }

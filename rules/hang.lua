@@ -126,7 +126,7 @@ rule "collective_hang" {
   -- Where no step is read, counts that have not changed for `still` are enough, and so are GPUs that are dark.
   params = { still = "90s" },
   yields_to = { "rank_stopped", "job_stopped", "rank_unreaped", "rank_killed", "node_down" },
-  shows = "the job hangs in a collective; not in it: {who}",
+  shows = "the job hangs in a collective[; not in it: {who}]",
   causes = {
     outside   = "the named ranks have not entered a collective that the others wait in",
     stopped   = "a process is stopped or waits for a device, and the rest wait for it",
@@ -135,32 +135,13 @@ rule "collective_hang" {
     fabric    = "all ranks wait in the same collective: suspect the network or the library, not a rank",
   },
   actions = {
-    stopped = {
-      "inspect process {pid:.0f} of rank {rank} on {node} (ps, dmesg -T): if it is stopped, kill -CONT {pid:.0f}; "
-      .. "otherwise drain {node}",
-      "inspect the process of rank {rank} on {node} (ps, dmesg -T): if it is stopped, kill -CONT; otherwise drain "
-      .. "{node}",
-      "inspect the process of {who}: if it is stopped, kill -CONT",
-    },
-    outside = {
-      "see what rank {rank} on {node} does (py-spy dump --pid {pid:.0f}), then stop the job and resume from its last "
-      .. "checkpoint",
-      "see what rank {rank} on {node} does (py-spy dump), then stop the job and resume from its last checkpoint",
-      "see what {who} does (py-spy dump on each process), then stop the job and resume from its last checkpoint",
-    },
-    elsewhere = {
-      "see what rank {rank} on {node} does (py-spy dump --pid {pid:.0f}), then stop the job and resume from its last "
-      .. "checkpoint",
-      "see what rank {rank} on {node} does (py-spy dump), then stop the job and resume from its last checkpoint",
-      "see what {who} does (py-spy dump on each process), then stop the job and resume from its last checkpoint",
-    },
-    spinning = {
-      "inspect the GPU and the process of rank {rank} on {node} (nvidia-smi, dmesg -T); drain {node} if its GPU does "
-      .. "not respond",
-      "inspect the GPU and the process of {who} (nvidia-smi, dmesg -T)",
-    },
-    fabric = "check the network between the nodes (ibstat, link counters, nccl-tests), then stop the job and resume "
-      .. "from its last checkpoint",
+    stopped   = "inspect the process[ {pid:.0f}] of rank {rank}[ on {node}] (ps, dmesg -T): kill -CONT if it is "
+      .. "stopped",
+    outside   = "see what rank {rank} does (py-spy dump[ --pid {pid:.0f}][ on {node}]), then restart from a checkpoint",
+    elsewhere = "see what rank {rank} does (py-spy dump[ --pid {pid:.0f}][ on {node}]), then restart from a checkpoint",
+    spinning  = "inspect the GPU of rank {rank}[ on {node}] (nvidia-smi, dmesg -T); drain the node if it does not "
+      .. "respond",
+    fabric    = "check the network between the nodes (ibstat, nccl-tests), then restart from the last checkpoint",
     otherwise = "find the rank that is not in a collective (py-spy dump on each)",
   },
   evaluate = function(job, p)

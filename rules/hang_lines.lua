@@ -22,17 +22,14 @@ rule "collective_timeout" {
   },
              waits = "35m" },
   yields_to = { "collective_hang", "rank_killed" },
-  shows = "ranks whose watchdog timed out in a collective: {n:.0f}; never joined it: {who}",
+  shows = "ranks whose watchdog timed out in a collective: {n:.0f}[; never joined it: {who}]",
   causes = {
     absent  = "the named ranks did not reach a barrier",
     hung    = "this ends the hang that collective_hang reported before",
     waiting = "the ranks that print this are the ones that waited; the log does not show which rank they waited for",
   },
   actions = {
-    absent  = {
-      "find out what happened to rank {rank} on {node}, then resume from checkpoint {saved:.0f}",
-      "find out what happened to {who}, then resume from the last checkpoint",
-    },
+    absent  = "find out what happened to rank {rank}[ on {node}], then resume from the last checkpoint[, {saved:.0f}]",
     hung    = "inspect the rank that collective_hang named, if any: the others waited for it; then resume from the "
       .. "last checkpoint",
     waiting = "find the rank that does not report this timeout and check its node, then resume from the last "
@@ -74,12 +71,12 @@ rule "stack_in_collective" {
 }
 
 rule "collective_stalled" {
-  -- Which ranks, the lines after the first say
+  -- The lines after the first name the ranks.
   family = "C2", severity = "warning", per = "job", every = { "10s", "end" },
   summary = "Some ranks have not entered a collective that others wait in",
   needs = { stall = signal "collective_stalled" { over = "5m" }, absent = signal "collective_unasked" { over = "5m" } },
   clear = "for 5m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
-  shows = "some ranks have waited a minute for a collective; missing: {who}",
+  shows = "some ranks have waited a minute for a collective[; missing: {who}]",
   causes = { order = "ranks called different collectives, or one does something else meanwhile (a save, an "
     .. "evaluation)" },
   actions = { order = "if it does not resolve within minutes, inspect the ranks that Horovod names as missing" },
@@ -104,7 +101,7 @@ rule "gpus_waited" {
   -- ended so.
   params = { cold = 0.05, spin = 0.9, draw = 0.35, times = 2, held = 1e9 },
   yields_to = { "collective_hang", "collective_timeout", "rank_killed", "node_down" },
-  shows = "at least {n:.0f} GPUs at full utilization and low power, {idle:.0f} idle with its memory in use",
+  shows = "GPUs at full utilization and low power[: {n:.0f} or more]; idle, with memory in use[: {idle:.0f}]",
   causes = { kernel = "the others wait in a collective's kernel for the rank of the idle GPU" },
   actions = { kernel = "inspect the process on the idle GPU before the job is restarted" },
   evaluate = function(job, p)
@@ -218,14 +215,14 @@ rule "rendezvous_failed" {
   causes = {
     named   = "did not join in time: {who}",
     port    = "another process uses the rendezvous port: a run that is still alive, or a second job on the node",
-    absent  = "{joined:.0f} of {wanted:.0f} ranks joined in time",
+    absent  = { "{joined:.0f} of {wanted:.0f} ranks joined in time", "fewer than {wanted:.0f} ranks joined in time" },
     late    = "not all ranks joined in time",
     refused = "the rendezvous was closed or unreachable",
   },
   actions = {
     named   = "check the launcher of {who}: was it started, on which node, can it reach the first node?",
     port    = "kill the process that holds the port (ss -ltnp on the first node), or give the job another MASTER_PORT",
-    absent  = "find out why only {joined:.0f} of {wanted:.0f} ranks joined: the launcher on each node, the number of "
+    absent  = "find out why not all {wanted:.0f} ranks joined: the launcher on each node, the number of "
       .. "nodes, a firewall",
     late    = "find out why not all ranks joined: the launcher on each node, the number of nodes, a firewall",
     refused = "check that each node can reach MASTER_ADDR:MASTER_PORT and that rank 0 has started",
@@ -271,8 +268,8 @@ rule "hung_task" {
   summary = "Kernel reports a hung task (D state)",
   needs = { task = signal "hung_task" { over = "10m" } },
   clear = "for 10m", yields_to = { "collective_hang", "node_down" },
-  shows = "process {pid:.0f} has been blocked for more than {seconds}",
-  actions = { otherwise = "see what process {pid:.0f} waits for (dmesg -T, cat /proc/{pid:.0f}/stack as root), "
+  shows = "a process[ ({pid:.0f})] has been blocked[ for more than {seconds}]",
+  actions = { otherwise = "see what the process[ {pid:.0f}] waits for (dmesg -T[, cat /proc/{pid:.0f}/stack as root]), "
     .. "usually a file system or a GPU; drain the node if it stays blocked" },
   evaluate = function(job, p)
     return job.task:count():above(0), { pid = job.task:last("pid"), seconds = job.task:last("seconds") }
@@ -290,8 +287,9 @@ rule "file_server_lost" {
   -- The kernel says it once in some minutes. A server that was slow for one answers at once, and steps may go on
   -- meanwhile.
   params = { waits = "2m" }, yields_to = { "collective_hang", "node_down" },
-  shows = "{server} does not respond; kernel messages about it: {n:.0f}",
-  actions = { otherwise = "check that {server} and the network to it are up; processes that wait for it cannot be "
+  shows = "file server[ {server}] does not respond; kernel messages about it: {n:.0f}",
+  actions = { otherwise = "check that the file server[ {server}] and the network to it are up; processes that wait "
+    .. "for it cannot be "
     .. "killed and continue when it responds" },
   evaluate = function(job, p)
     local n    = job.silent:count()

@@ -1,4 +1,5 @@
--- A2: a launcher that lost its terminal. Signals 2 and 15 are what a person or a scheduler asked for; 1 is what nobody means.
+-- A2: a launcher that lost its terminal. Signals 2 and 15 are what a person or a scheduler asked for; 1 is what nobody
+-- means.
 
 rule "launcher_hung_up" {
   family = "A2", severity = "warning", per = "job", every = "end",
@@ -17,17 +18,24 @@ rule "launcher_hung_up" {
     closed = "start it detached (nohup, setsid, tmux or the scheduler)[ and resume from checkpoint {saved:.0f}]",
   },
   evaluate = function(job, p)
-    local hung = job.stopped:where { signal = 1 }:count():above(0):surely()
-    local well = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() | job.done:count():above(0):surely()
+    local hung = job.stopped:where { signal = 1 }:seen()
+    local well = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
+               | job.done:seen()
     return hung & ~well, { closed = hung, saved = job.saved:last("step"), step = job.step:last():max("job") }
   end,
 }
 
 case "the connection that started the job is closed" {
-  ranks = 2, { lasting = "1m", phase = "train", step = steps(1), events = { { "checkpoint_saved", step = 40, at = "40s" } } },
-  { lasting = "2s", step = silent, events = { { "launcher_stopped", signal = 1 }, { "traceback", rank = 0, exception = "SignalException" } }, ends = "failed" },
+  ranks = 2,
+  { lasting = "1m", phase = "train", step = steps(1), events = { { "checkpoint_saved", step = 40, at = "40s" } } },
+  {
+    lasting = "2s", step = silent,
+    events = { { "launcher_stopped", signal = 1 }, { "traceback", rank = 0, exception = "SignalException" } },
+    ends = "failed",
+  },
   fires = { { "launcher_hung_up", cause = "closed" } },
 }
 case "a person ends the launcher" {
-  ranks = 2, { lasting = "1m", phase = "train", step = steps(1) }, { lasting = "2s", step = silent, events = { { "launcher_stopped", signal = 2 } } },
+  ranks = 2, { lasting = "1m", phase = "train", step = steps(1) },
+  { lasting = "2s", step = silent, events = { { "launcher_stopped", signal = 2 } } },
 }

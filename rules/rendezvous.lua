@@ -24,63 +24,83 @@ rule "rendezvous_hang" {
   causes = {
     missing = "the named ranks were never started, or run where no collector is; the others wait for them",
     waiting = "the rendezvous still waits for ranks to join",
-    odd     = "the named ranks wait at another place than the rest, which waits for other processes: see what they do (py-spy dump)",
+    odd     = "the named ranks wait at another place than the rest, which waits for other processes: see what they "
+      .. "do (py-spy dump)",
     init    = "all ranks are present: the initialization itself hangs",
   },
   actions = {
     missing   = "check the launcher of {who}: was it started, on which node, can it reach MASTER_ADDR?",
     waiting   = "see which ranks have not joined (the launcher's log on each node), and start them",
     odd       = "see what rank {rank} does[ on {node}] (py-spy dump[ --pid {pid:.0f}]), then restart the job",
-    init      = "see where the ranks wait (py-spy dump on each), usually in the first collective over a network interface that cannot reach the others (NCCL_SOCKET_IFNAME)",
+    init      = "see where the ranks wait (py-spy dump on each), usually in the first collective over a network "
+      .. "interface that cannot reach the others (NCCL_SOCKET_IFNAME)",
     otherwise = "check the launcher on each node, and that each node can reach MASTER_ADDR:MASTER_PORT",
   },
   evaluate = function(job, p)
     local met     = job.met:last()
     -- Seen nowhere, while others are: not started, or where no collector is.
-    local present = job.process:count():above(0):surely()
+    local present = job.process:seen()
     local absent  = ~present & job.process:count():max("job"):above(0)
     local missing = absent:any("job")
     local alone   = ~job.launched:last():above(0):any("job"):surely()
     local working = job.gr:mean():above(0.05):any("job"):surely()
     -- A log without steps shows as much, where it is all there is.
-    local trains  = job.phase:last():is("train", "eval"):surely() & ~job.process:count():above(0):surely():any("job")
-    local never   = job.step:count():max("job"):is(0) & ~job.loss:count():above(0):surely() & ~trains
-    -- Where each rank waits: for a message, a lock, a clock, anything else. The odd one is it, if the rest waits for others.
+    local trains  = job.phase:last():is("train", "eval"):surely() & ~job.process:seen():any("job")
+    local never   = job.step:count():max("job"):is(0) & ~job.loss:seen() & ~trains
+    -- Where each rank waits: for a message, a lock, a clock, anything else. The odd one is it, if the rest waits for
+    -- others.
     local call, channel = job.call:last(), job.channel:last()
-    local called  = job.call:count():above(0):surely()
-    local message = (called & call:is("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "recvfrom", "recvmsg", "accept", "accept4", "connect"))
-                  | (~called & channel:is("poll_schedule_timeout", "poll_schedule_timeout.constprop.0", "do_poll.constprop.0", "ep_poll", "sk_wait_data", "wait_woken", "inet_csk_accept"))
-    local lock    = (called & call:is("futex")) | (~called & channel:is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"))
+    local called  = job.call:seen()
+    local message = (called
+                     & call:is("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "recvfrom",
+                               "recvmsg", "accept", "accept4", "connect"))
+                  | (~called
+                     & channel:is("poll_schedule_timeout", "poll_schedule_timeout.constprop.0", "do_poll.constprop.0",
+                                  "ep_poll", "sk_wait_data", "wait_woken", "inet_csk_accept"))
+    local lock    = (called & call:is("futex"))
+                  | (~called & channel:is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"))
     local clock   = (called & call:is("clock_nanosleep", "nanosleep")) | (~called & channel:is("hrtimer_nanosleep"))
     local waits   = message:choose(1, lock:choose(2, clock:choose(3, 4)))
     local most    = waits:median("job"):fill(waits:min("job"))
     local off     = (waits - most):abs():above(0.5)
-    local odd     = (off & off:at_most((0.25 * waits:count("job")):clamp(1), "job") & most:below(2.5)):surely() & ~missing:surely()
+    local odd     = (off & off:at_most((0.25 * waits:count("job")):clamp(1), "job") & most:below(2.5)):surely()
+                  & ~missing:surely()
     local lost    = (absent & job.process:age():above(p.missing)):any("job") & job.cpu:mean():max("job"):below(p.idle)
     return ((job.stalled:now() & never) | (lost & never:maybe())):surely() & alone & ~working,
-      { who = absent:surely() | odd, pid = job.pid:last(), missing = missing, odd = odd:any("job"), waiting = met:is("waiting") & ~missing:surely(), init = ~missing & ~odd:any("job") }
+      {
+        who = absent:surely() | odd, pid = job.pid:last(), missing = missing, odd = odd:any("job"),
+        waiting = met:is("waiting") & ~missing:surely(), init = ~missing & ~odd:any("job"),
+      }
   end,
 }
 
--- ---- cases ------------------------------------------------------------------------------------------------------------------------
+-- ---- cases --------------------------------------------------------------------------------------
 
 case "one rank of four is never started" {
   ranks = 4,
   { lasting = "2m", phase = "starting",
-    rank = { [0] = { process_cpu = 0.01, collective_launched = 0 }, [1] = { process_cpu = 0.01, collective_launched = 0 },
+    rank = { [0] = {
+      process_cpu = 0.01, collective_launched = 0,
+    }, [1] = { process_cpu = 0.01, collective_launched = 0 },
              [2] = { process_cpu = 0.01, collective_launched = 0 } } },
   fires = { { "rendezvous_hang", who = { 3 }, cause = "missing", within = "90s" } },
 }
 case "the first step takes ten minutes: compilation" {
   ranks = 4,
   { lasting = "10m", phase = "starting", process_cpu = 0.9, collective_launched = 3, collective_done = 3 },
-  { lasting = "1m", phase = "train", step = steps(0.5), collective_launched = ramp(4, 200), collective_done = ramp(4, 200) },
+  {
+    lasting = "1m", phase = "train", step = steps(0.5), collective_launched = ramp(4, 200),
+    collective_done = ramp(4, 200),
+  },
 }
 case "one rank prepares for ten minutes, the others wait for it" {
   ranks = 4,
   { lasting = "10m", phase = "starting", process_cpu = 0.01, collective_launched = 1, collective_done = 0,
     rank = { [0] = { process_cpu = 0.8, collective_launched = 0 } } },
-  { lasting = "1m", phase = "train", step = steps(0.5), process_cpu = 0.3, collective_launched = ramp(4, 200), collective_done = ramp(4, 200) },
+  {
+    lasting = "1m", phase = "train", step = steps(0.5), process_cpu = 0.3, collective_launched = ramp(4, 200),
+    collective_done = ramp(4, 200),
+  },
 }
 case "all ranks are there, and one waits for a clock while the rest waits for messages" {
   ranks = 4, { lasting = "20s", phase = "starting", process_cpu = 0.9 },
@@ -89,10 +109,14 @@ case "all ranks are there, and one waits for a clock while the rest waits for me
 }
 case "one of two reads a file without an end, and the other waits for it" {
   ranks = 2, { lasting = "20s", phase = "starting", process_cpu = 0.9 },
-  { lasting = "3m", process_cpu = 0.005, wait_channel = "futex_do_wait", rank = { [0] = { wait_channel = "locks_lock_inode_wait" } } },
+  {
+    lasting = "3m", process_cpu = 0.005, wait_channel = "futex_do_wait",
+    rank = { [0] = { wait_channel = "locks_lock_inode_wait" } },
+  },
   fires = { { "rendezvous_hang", who = { 0 }, cause = "odd" } },
 }
 case "all wait for messages: no rank is named" {
-  ranks = 4, { lasting = "20s", phase = "starting", process_cpu = 0.9 }, { lasting = "3m", process_cpu = 0.005, wait_syscall = "poll" },
+  ranks = 4, { lasting = "20s", phase = "starting", process_cpu = 0.9 },
+  { lasting = "3m", process_cpu = 0.005, wait_syscall = "poll" },
   fires = { { "rendezvous_hang", cause = "init" } },
 }

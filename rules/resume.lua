@@ -4,30 +4,39 @@ rule "checkpoint_unreadable" {
   family = "E2", severity = "critical", per = "job", every = { "bad", "raised", "30s" },
   summary = "Checkpoint could not be loaded",
   needs = {
-    bad = signal "checkpoint_unreadable" { over = "attempt" }, raised = signal "traceback" { over = "attempt" }, first = signal "exception_raised" { over = "attempt" },
+    bad = signal "checkpoint_unreadable" { over = "attempt" }, raised = signal "traceback" { over = "attempt" },
+    first = signal "exception_raised" { over = "attempt" },
     step = signal "step" { over = "attempt" },
   },
   -- Failures while a checkpoint is loaded that are not failures of the checkpoint.
-  params = { other = { "ModuleNotFoundError", "ImportError", "PermissionError", "OutOfMemoryError", "KeyboardInterrupt", "AcceleratorError", "DistBackendError" } },
+  params = { other = {
+    "ModuleNotFoundError", "ImportError", "PermissionError", "OutOfMemoryError", "KeyboardInterrupt",
+    "AcceleratorError", "DistBackendError",
+  } },
   shows = "the checkpoint is corrupt or does not match the model[; on {who}]",
   causes = {
     error   = { "{class}[: {message}][, in {place}]", "an exception while it was loaded[, in {place}]" },
     line    = "the log reports an error[: {words}]",
     reached = "the log reports an error[: {words}][, in {site}]",
   },
-  actions = { otherwise = "resume from the previous checkpoint, or correct the model's configuration to match this one" },
+  actions = { otherwise = "resume from the previous checkpoint, or correct the model's configuration to match this "
+    .. "one" },
   evaluate = function(job, p)
     -- Once steps were made, what does not load is something else: a best model, a part for evaluation.
-    local loading = job.raised:where { loading = "yes" }:except { exception = p.other }:count():above(0):surely()
-    local bad     = job.bad:count():above(0):surely()
-    local own     = job.raised:except { part = "consequence" }:count():above(0):surely()
+    local loading = job.raised:where { loading = "yes" }:except { exception = p.other }:seen()
+    local bad     = job.bad:seen()
+    local own     = job.raised:except { part = "consequence" }:seen()
     local who     = loading | (own & bad & ~loading:any("job"))
     local first   = job.first:where { loading = "yes" }:except { exception = "cut off", part = "consequence" }
-    local named   = first:count():above(0):surely()
+    local named   = first:seen()
     -- The traceback of that very line.
     local near    = (job.first:age() - job.bad:age()):abs():below(0.5):surely() & ~named
-    return (bad | loading:any("job")) & ~job.step:count():above(0):any("job"):surely(),
-      { who = who, error = named, line = bad & ~named & ~near, reached = bad & near, site = job.first:last("place"), words = job.bad:last("message"), class = first:first("exception"), message = first:first("message"), place = first:first("place") }
+    return (bad | loading:any("job")) & ~job.step:seen():any("job"),
+      {
+        who = who, error = named, line = bad & ~named & ~near, reached = bad & near, site = job.first:last("place"),
+        words = job.bad:last("message"), class = first:first("exception"), message = first:first("message"),
+        place = first:first("place"),
+      }
   end,
 }
 
@@ -45,7 +54,8 @@ rule "checkpoint_mismatched" {
   actions = { otherwise = "correct the model's configuration, or use the checkpoint that belongs to it" },
   evaluate = function(job, p)
     local begun = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    return job.other:count():above(0) & ~begun & ~job.ended:last():is("completed"):surely(), { n = job.other:count(), weight = job.other:first("weight") }
+    return job.other:count():above(0) & ~begun & ~job.ended:last():is("completed"):surely(),
+         { n = job.other:count(), weight = job.other:first("weight") }
   end,
 }
 
@@ -59,8 +69,10 @@ rule "progress_lost" {
   },
   params = { made = 100, anew = 50 }, yields_to = { "checkpoint_unreadable", "rank_killed", "node_down" },
   shows = "step {now:.0f} after a restart, step {before:.0f} before it",
-  causes = { silent = "no checkpoint was loaded after the restart: does one exist, and does the program resume from it?" },
-  actions = { otherwise = "stop the job and start it so that it resumes from its last checkpoint: it had reached step {before:.0f}" },
+  causes = { silent = "no checkpoint was loaded after the restart: does one exist, and does the program resume from "
+    .. "it?" },
+  actions = { otherwise = "stop the job and start it so that it resumes from its last checkpoint: it had reached "
+    .. "step {before:.0f}" },
   evaluate = function(job, p)
     local now, before = job.step:last():max("job"), job.step:max():max("job")
     local loaded = job.loaded:age():below(job.again:age()):surely()
@@ -85,14 +97,16 @@ rule "silent_resume" {
     other   = signal "checkpoint_mismatch"  { over = "attempt" },
     ended   = signal "end_reason"           { over = "earlier" },
   },
-  -- Where an attempt completed there was nothing to resume: the next is a run of its own. What a log says of its weights is believed once steps or
-  -- losses are there: before, a checkpoint may still be loading.
-  -- A loss like that of the first values of all, far above where the attempt before left off, and low for half of the time between. By itself
-  -- where it fell far; else together with a step of less than half of what was reached: from there a checkpoint of one interval before has led back.
-  -- A bar begins at 0 with each epoch: a step alone says it only where there is no loss, and only of steps that never fell.
+  -- Where an attempt completed there was nothing to resume: the next is a run of its own. What a log says of its
+  -- weights is believed once steps or losses are there: before, a checkpoint may still be loading. A loss like that of
+  -- the first values of all, far above where the attempt before left off, and low for half of the time between. By
+  -- itself where it fell far; else together with a step of less than half of what was reached: from there a checkpoint
+  -- of one interval before has led back. A bar begins at 0 with each epoch: a step alone says it only where there is no
+  -- loss, and only of steps that never fell.
   params = { made = 100, half = 0.5, low = 0.4, back = 0.7, above = 0.5, fell = 0.2, far = 0.4, values = 32 },
   yields_to = { "checkpoint_unreadable", "checkpoint_mismatched", "progress_lost" },
-  shows = "started[ at step {first:.0f}] although[ step {reached:.0f}] had been reached[; loss {head:.4g}][, {tail:.4g} before the restart][, {birth:.4g} initially]",
+  shows = "started[ at step {first:.0f}] although[ step {reached:.0f}] had been reached[; loss {head:.4g}][, "
+    .. "{tail:.4g} before the restart][, {birth:.4g} initially]",
   causes = {
     random  = "the log says that it starts from scratch",
     weights = "a checkpoint was loaded, but its weights were not used",
@@ -100,9 +114,11 @@ rule "silent_resume" {
     ignored = "checkpoints had been saved, but none was loaded",
   },
   actions = {
-    weights   = "stop the job and load the checkpoint with strict=True: names or shapes of its weights differ from the model's",
+    weights   = "stop the job and load the checkpoint with strict=True: names or shapes of its weights differ from "
+      .. "the model's",
     none      = "let it continue and save checkpoints: the progress[ up to step {reached:.0f}] is lost",
-    otherwise = "stop the job and start it so that it resumes from its last checkpoint[: it had reached step {reached:.0f}]",
+    otherwise = "stop the job and start it so that it resumes from its last checkpoint[: it had reached step "
+      .. "{reached:.0f}]",
   },
   evaluate = function(job, p)
     local birth, tail, head = job.was:first(5), job.was:last(5), job.loss:first(5)
@@ -114,58 +130,93 @@ rule "silent_resume" {
     local old    = (head - tail):below(p.half * fall):surely()
     local first, reached, last = job.step:min():min("job"), job.reached:max():max("job"), job.reached:last():max("job")
     local back   = first:below(p.half * reached) & reached:at_least(p.made)
-    local loaded, loading = job.loaded:count():above(0):surely(), job.loading:count():above(0):surely()
-    local text   = (job.fresh:count():above(0):surely() | job.missing:count():above(0):surely()) & ~loaded
+    local loaded, loading = job.loaded:seen(), job.loading:seen()
+    local text   = (job.fresh:seen() | job.missing:seen()) & ~loaded
     local come   = reached:at_least(p.made):surely() | job.was:count():at_least(p.values):surely()
     local unread = job.was:count():is(0):surely()      -- no loss is printed
-    local begun  = (unread & job.step:count():above(0):any("job"):surely()) | job.loss:count():above(0):surely()
+    local begun  = (unread & job.step:seen():any("job")) | job.loss:seen()
     local saved  = job.saved:count():above(0)
     local plain  = begun & text & come & back:maybe() & ~old
     local step   = unread & back:surely() & last:at_least(reached):surely() & saved:surely() & ~loaded & ~loading
     local next   = job.ended:last():is("completed"):surely()
     return ((anew & back & ~loaded):surely() | alone:surely() | plain | step) & ~next,
       { first = first, reached = reached, head = head, tail = tail, birth = birth,
-        random = text, weights = (loaded | loading | job.other:count():above(0):surely()) & ~text, none = ~saved:maybe() & ~loaded, ignored = saved:surely() & ~loaded & ~loading & ~text }
+        random = text, weights = (loaded | loading | job.other:seen()) & ~text, none = ~saved:maybe() & ~loaded,
+        ignored = saved:surely() & ~loaded & ~loading & ~text }
   end,
 }
 
--- ---- cases ------------------------------------------------------------------------------------------------------------------------
+-- ---- cases --------------------------------------------------------------------------------------
 
 case "the launcher starts the ranks again, and they begin at 0" {
   ranks = 2, { lasting = "5m", phase = "train", step = steps(1) },
-  { lasting = "5s", step = silent, events = { { "worker_group_restart", left = 2, at = "2s" } } }, { lasting = "40s", step = steps(1, 1) },
+  { lasting = "5s", step = silent, events = { { "worker_group_restart", left = 2, at = "2s" } } },
+  { lasting = "40s", step = steps(1, 1) },
   fires = { { "progress_lost", cause = "silent" } },
 }
 case "the launcher starts the ranks again, and they go on" {
   ranks = 2, { lasting = "5m", phase = "train", step = steps(1) },
-  { lasting = "5s", step = silent, events = { { "worker_group_restart", left = 2, at = "2s" }, { "checkpoint_loaded", step = 250, at = "4s" } } }, { lasting = "40s", step = steps(1, 250) },
+  {
+    lasting = "5s", step = silent,
+    events = { { "worker_group_restart", left = 2, at = "2s" }, { "checkpoint_loaded", step = 250, at = "4s" } },
+  },
+  { lasting = "40s", step = steps(1, 250) },
 }
 case "a checkpoint that does not fit the model" {
-  ranks = 2, { lasting = "10s", phase = "starting", events = { { "checkpoint_unreadable", message = "size mismatch for head.weight", at = "4s" }, { "traceback", rank = 1, at = "4s" } }, ends = "failed" },
+  ranks = 2,
+  {
+    lasting = "10s", phase = "starting",
+    events = {
+      { "checkpoint_unreadable", message = "size mismatch for head.weight", at = "4s" },
+      { "traceback", rank = 1, at = "4s" },
+    },
+    ends = "failed",
+  },
   fires = { { "checkpoint_unreadable" } },
 }
 case "weights of other shapes are left out, and the training goes on" {
-  ranks = 1, { lasting = "10s", phase = "starting", events = { { "checkpoint_mismatch", weight = "head.weight", at = "4s" } } }, { lasting = "3m", phase = "train", step = steps(1) },
+  ranks = 1,
+  { lasting = "10s", phase = "starting", events = { { "checkpoint_mismatch", weight = "head.weight", at = "4s" } } },
+  { lasting = "3m", phase = "train", step = steps(1) },
 }
 case "weights of other shapes are the end" {
-  ranks = 1, { lasting = "10s", phase = "starting", events = { { "checkpoint_mismatch", weight = "head.weight", at = "4s" } }, ends = "failed" },
+  ranks = 1,
+  {
+    lasting = "10s", phase = "starting", events = { { "checkpoint_mismatch", weight = "head.weight", at = "4s" } },
+    ends = "failed",
+  },
   fires = { { "checkpoint_mismatched" } },
 }
 case "the second attempt begins anew" {
-  ranks = 2, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3), events = { { "checkpoint_saved", step = 200, at = "200s" } }, ends = "failed" },
+  ranks = 2,
+  {
+    lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3),
+    events = { { "checkpoint_saved", step = 200, at = "200s" } }, ends = "failed",
+  },
   { new_attempt = true, lasting = "4m", step = steps(1, 1), loss = ramp(8, 5) },
   fires = { { "silent_resume", cause = "ignored", within = "3m" } },
 }
 case "the second attempt goes on from a checkpoint" {
-  ranks = 2, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3), events = { { "checkpoint_saved", step = 200, at = "200s" } }, ends = "failed" },
-  { new_attempt = true, lasting = "4m", step = steps(1, 201), loss = ramp(4.6, 2.8), events = { { "checkpoint_loaded", step = 200, at = "1s" } } },
+  ranks = 2,
+  {
+    lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3),
+    events = { { "checkpoint_saved", step = 200, at = "200s" } }, ends = "failed",
+  },
+  {
+    new_attempt = true, lasting = "4m", step = steps(1, 201), loss = ramp(4.6, 2.8),
+    events = { { "checkpoint_loaded", step = 200, at = "1s" } },
+  },
 }
 case "the second attempt goes on, and its bar begins each epoch at 0" {
-  ranks = 1, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3), ends = "failed" }, { new_attempt = true, lasting = "4m", step = steps(1, 1), loss = ramp(3.3, 2.8) },
+  ranks = 1, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3), ends = "failed" },
+  { new_attempt = true, lasting = "4m", step = steps(1, 1), loss = ramp(3.3, 2.8) },
 }
 case "the step goes on, and the weights are new" {
   ranks = 1, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3), ends = "failed" },
-  { new_attempt = true, lasting = "4m", step = steps(1, 300), loss = ramp(7.9, 6), events = { { "checkpoint_loaded", step = 299, at = "1s" } } },
+  {
+    new_attempt = true, lasting = "4m", step = steps(1, 300), loss = ramp(7.9, 6),
+    events = { { "checkpoint_loaded", step = 299, at = "1s" } },
+  },
   fires = { { "silent_resume", cause = "weights" } },
 }
 case "the third attempt begins anew, and the second did not" {
@@ -180,19 +231,34 @@ case "the log says that training starts from scratch, after an attempt that came
   fires = { { "silent_resume", cause = "random" } },
 }
 case "no loss is printed, and the step begins anew after checkpoints" {
-  ranks = 1, { lasting = "5m", phase = "train", step = steps(1, 1), events = { { "checkpoint_saved", step = 200, at = "200s" } }, ends = "failed" },
+  ranks = 1,
+  {
+    lasting = "5m", phase = "train", step = steps(1, 1), events = { { "checkpoint_saved", step = 200, at = "200s" } },
+    ends = "failed",
+  },
   { new_attempt = true, lasting = "4m", step = steps(1, 1) },
   fires = { { "silent_resume", cause = "ignored" } },
 }
 case "weights are made at random, and then loaded from the checkpoint for minutes" {
-  ranks = 2, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3), events = { { "checkpoint_saved", step = 200, at = "200s" } }, ends = "failed" },
-  { new_attempt = true, lasting = "3m", phase = "starting", step = silent, loss = silent, events = { { "started_from_scratch", at = "2s" }, { "checkpoint_loading", at = "3s" } } },
-  { lasting = "3m", phase = "train", step = steps(1, 201), loss = ramp(4, 2.8), events = { { "checkpoint_loaded", step = 200, at = "1s" } } },
+  ranks = 2,
+  {
+    lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(8, 3),
+    events = { { "checkpoint_saved", step = 200, at = "200s" } }, ends = "failed",
+  },
+  {
+    new_attempt = true, lasting = "3m", phase = "starting", step = silent, loss = silent,
+    events = { { "started_from_scratch", at = "2s" }, { "checkpoint_loading", at = "3s" } },
+  },
+  {
+    lasting = "3m", phase = "train", step = steps(1, 201), loss = ramp(4, 2.8),
+    events = { { "checkpoint_loaded", step = 200, at = "1s" } },
+  },
 }
 case "a run that completed is made again" {
   ranks = 1, { lasting = "5m", phase = "train", step = steps(1, 1), loss = ramp(2.5, 0.6), ends = "completed" },
   { new_attempt = true, lasting = "4m", step = steps(1, 1), loss = ramp(2.3, 0.8) },
 }
 case "an attempt that failed early begins anew" {
-  ranks = 1, { lasting = "40s", phase = "train", step = steps(1, 1), loss = ramp(8, 7.5), ends = "failed" }, { new_attempt = true, lasting = "5m", step = steps(1, 1), loss = ramp(8, 5) },
+  ranks = 1, { lasting = "40s", phase = "train", step = steps(1, 1), loss = ramp(8, 7.5), ends = "failed" },
+  { new_attempt = true, lasting = "5m", step = steps(1, 1), loss = ramp(8, 5) },
 }

@@ -12,15 +12,19 @@ rule "job_slower" {
     rate   = signal "tokens_per_s" { over = "5m" },
     rates  = signal "tokens_per_s" { over = "30m", lag = "6m", freeze = true },
   },
-  -- Short steps are compared over five minutes: the median must be 1.1 times the one before, and the lower quartile above nine tenths of the steps
-  -- before. Steps of half a minute or more are compared by number: the shortest of four must be above the longest before. A step with more work
-  -- (as many tokens a second as before) is no fault, and neither is another training in the same attempt, whose steps begin again.
+  -- Short steps are compared over five minutes: the median must be 1.1 times the one before, and the lower quartile
+  -- above nine tenths of the steps before. Steps of half a minute or more are compared by number: the shortest of four
+  -- must be above the longest before. A step with more work (as many tokens a second as before) is no fault, and
+  -- neither is another training in the same attempt, whose steps begin again.
   params = { ratio = 1.1, kept = 0.97, long = 30, longer = 1.04 },
-  fire = "for 60s", clear = "for 5m", yields_to = { "straggler", "straggler_by_waits", "throttle", "stalled", "node_down" },
+  fire = "for 60s", clear = "for 5m",
+  yields_to = { "straggler", "straggler_by_waits", "throttle", "stalled", "node_down" },
   shows = "each step takes longer[: {took}][; it took {before} before]",
-  actions = { otherwise = "look for a node with a lower clock or a busy host (nvidia-smi -q -d PERFORMANCE, top), and for slow storage or network" },
+  actions = { otherwise = "look for a node with a lower clock or a busy host (nvidia-smi -q -d PERFORMANCE, top), "
+    .. "and for slow storage or network" },
   evaluate = function(job, p)
-    local function middle(column) return column:median("job"):fill(column:max("job")) end      -- two ranks have no median
+    -- Two ranks have no median
+    local function middle(column) return column:median("job"):fill(column:max("job")) end
     local now, usual = middle(job.now:median()), middle(job.usual:median())
     local apart = middle(job.now:quantile(0.25)):above(middle(job.usual:quantile(0.9)))
     local kept  = job.rate:median():max("job"):at_least(p.kept * job.rates:median():max("job")):surely()
@@ -28,28 +32,33 @@ rule "job_slower" {
     local least_now, most = middle(job.few:min()), middle(job.before:max())
     local few   = (least_now:above(p.longer * most) & least_now:above(p.long)):surely()
     local again = job.step:last():max("job"):below(job.step:max():max("job")):surely()
-    return (slow | few) & ~again, { took = slow:choose(now, middle(job.few:median())), before = slow:choose(usual, middle(job.before:median())) }
+    return (slow | few) & ~again,
+         { took = slow:choose(now, middle(job.few:median())), before = slow:choose(usual, middle(job.before:median())) }
   end,
 }
 
--- ---- cases ------------------------------------------------------------------------------------------------------------------------
+-- ---- cases --------------------------------------------------------------------------------------
 
 case "each step takes a fifth longer from one minute to the next" {
-  ranks = 1, { lasting = "20m", phase = "train", step = steps(2), step_time = noise(2, 0.05) }, { lasting = "15m", step_time = noise(2.4, 0.05) },
+  ranks = 1, { lasting = "20m", phase = "train", step = steps(2), step_time = noise(2, 0.05) },
+  { lasting = "15m", step_time = noise(2.4, 0.05) },
   fires = { { "job_slower", within = "8m" } },
 }
 case "steps of two minutes take a twentieth longer" {
-  ranks = 1, { lasting = "20m", phase = "train", step = steps(105), step_time = noise(105, 0.1) }, { lasting = "30m", step_time = noise(111, 0.2) },
+  ranks = 1, { lasting = "20m", phase = "train", step = steps(105), step_time = noise(105, 0.1) },
+  { lasting = "30m", step_time = noise(111, 0.2) },
   fires = { { "job_slower" } },
 }
 case "steps that differ by a third among themselves" {
   ranks = 1, { lasting = "60m", phase = "train", step = steps(2), step_time = noise(2, 0.6) },
 }
 case "three steps of forty take twice as long, and then all take what they took" {
-  ranks = 1, { lasting = "20m", phase = "train", step = steps(40), step_time = noise(40, 1) }, { lasting = "2m", step_time = 80 }, { lasting = "20m", step_time = noise(40, 1) },
+  ranks = 1, { lasting = "20m", phase = "train", step = steps(40), step_time = noise(40, 1) },
+  { lasting = "2m", step_time = 80 }, { lasting = "20m", step_time = noise(40, 1) },
 }
 case "twice the tokens in a step, as fast as before" {
-  ranks = 1, { lasting = "20m", phase = "train", step = steps(2), step_time = noise(2, 0.05), tokens_per_s = noise(1e5, 1e3) },
+  ranks = 1,
+  { lasting = "20m", phase = "train", step = steps(2), step_time = noise(2, 0.05), tokens_per_s = noise(1e5, 1e3) },
   { lasting = "20m", step_time = noise(4, 0.05), tokens_per_s = noise(1e5, 1e3) },
 }
 case "another training in the same attempt, whose steps take longer" {

@@ -1,4 +1,5 @@
--- Processes that do not run, as /proc shows them: no step has to be understood, and one process is enough. C2 where others wait for them.
+-- Processes that do not run, as /proc shows them: no step has to be understood, and one process is enough. C2 where
+-- others wait for them.
 
 rule "rank_stopped" {
   family = "C2", severity = "critical", per = "job", every = "5s",
@@ -21,12 +22,13 @@ rule "rank_stopped" {
   },
   evaluate = function(job, p)
     local state   = job.state:last()
-    local known   = (job.fresh:count():above(0)):surely()
+    local known   = (job.fresh:seen())
     local stopped = (state:is("stopped") & known):surely()
     local traced  = (state:is("traced") & known):surely()
     local who     = stopped | traced
     local others  = (known & ~who):any("job")
-    return who:any("job") & others, { who = who, pid = job.pid:last(), stopped = stopped:any("job"), traced = traced:any("job") }
+    return who:any("job") & others,
+         { who = who, pid = job.pid:last(), stopped = stopped:any("job"), traced = traced:any("job") }
   end,
 }
 
@@ -41,21 +43,28 @@ rule "job_stopped" {
   fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
   shows = "stopped until it is continued: {who}",
   causes = {
-    stopped = "stopped by a signal[ (pid {pid:.0f})]: SIGSTOP, SIGTSTP, or Ctrl-Z in the terminal, or a scheduler that suspends the job",
+    stopped = "stopped by a signal[ (pid {pid:.0f})]: SIGSTOP, SIGTSTP, or Ctrl-Z in the terminal, or a scheduler "
+      .. "that suspends the job",
     traced  = "a debugger holds it[ (pid {pid:.0f})]",
   },
   actions = {
-    stopped   = { "kill -CONT {pid:.0f}[ on {node}]", "continue the job's processes (kill -CONT), or ask the scheduler whether it suspended the job" },
-    traced    = { "detach the debugger from process {pid:.0f}[ on {node}]", "detach the debugger from the job's processes" },
+    stopped   = {
+      "kill -CONT {pid:.0f}[ on {node}]",
+      "continue the job's processes (kill -CONT), or ask the scheduler whether it suspended the job",
+    },
+    traced    = {
+      "detach the debugger from process {pid:.0f}[ on {node}]", "detach the debugger from the job's processes",
+    },
   },
   evaluate = function(job, p)
     local state   = job.state:last()
-    local known   = (job.fresh:count():above(0)):surely()
+    local known   = (job.fresh:seen())
     local stopped = (state:is("stopped") & known):surely()
     local traced  = (state:is("traced") & known):surely()
     local who     = stopped | traced
     local others  = (known & ~who):any("job")
-    return who:any("job") & ~others, { who = who, pid = job.pid:last(), stopped = stopped:any("job"), traced = ~stopped:any("job") }
+    return who:any("job") & ~others,
+         { who = who, pid = job.pid:last(), stopped = stopped:any("job"), traced = ~stopped:any("job") }
   end,
 }
 
@@ -72,7 +81,8 @@ rule "rank_unreaped" {
   -- SIGTERM is how a launcher ends the rest.
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "node_down" },
   shows = "zombie, not reaped by its parent: {who}",
-  causes = { killed = "killed by signal {signal:.0f}[ (pid {pid:.0f})], now a zombie: its parent waits for something else" },
+  causes = { killed = "killed by signal {signal:.0f}[ (pid {pid:.0f})], now a zombie: its parent waits for something "
+    .. "else" },
   actions = {
     otherwise = "read the end of the log of {who}, stop its launcher[ on {node}], and resume from the last checkpoint",
   },
@@ -98,15 +108,17 @@ rule "rank_failed_unnoticed" {
   -- A launcher that has reported it notices, and may be long in ending the others.
   fire = "3 of 3", clear = "1 of 1", yields_to = { "rank_killed", "rank_unreaped", "node_down" },
   shows = "zombie, not reaped by its parent: {who}",
-  causes = { failed = "exited with status {status:.0f}[ (pid {pid:.0f})], now a zombie: its parent waits for something else" },
+  causes = { failed = "exited with status {status:.0f}[ (pid {pid:.0f})], now a zombie: its parent waits for "
+    .. "something else" },
   actions = {
     failed    = "read the end of the log of {who}, stop its launcher[ on {node}], and restart the job",
   },
   evaluate = function(job, p)
     local status = job.status:last()
     local ended  = (job.state:last():is("zombie") & job.fresh:count():above(0) & status:above(0) & status:below(128)):surely()
-    local noticed = job.failed:count():above(0):surely():any("job")
-    return ended:any("job") & ~noticed, { who = ended, pid = job.pid:last(), status = ended:choose(status, 0):max("job"), failed = ended:any("job") }
+    local noticed = job.failed:seen():any("job")
+    return ended:any("job") & ~noticed,
+         { who = ended, pid = job.pid:last(), status = ended:choose(status, 0):max("job"), failed = ended:any("job") }
   end,
 }
 
@@ -124,23 +136,30 @@ rule "rank_blocked" {
   params = { idle = 0.05, still = "2m" }, fire = "for 2m", clear = "for 10s",
   yields_to = { "rank_stopped", "job_stopped", "rank_killed", "collective_hang", "node_down" },
   shows = "stuck in uninterruptible sleep (D state) for minutes: {who}",
-  causes = { device = "the process[ {pid:.0f}] is in D state: its disk, file system or driver does not respond, and signals do not reach it" },
+  causes = { device = "the process[ {pid:.0f}] is in D state: its disk, file system or driver does not respond, and "
+    .. "signals do not reach it" },
   actions = {
-    device    = "see what the process waits for[ on {node}] (dmesg -T[, cat /proc/{pid:.0f}/stack as root]); drain the node if it stays blocked",
+    device    = "see what the process waits for[ on {node}] (dmesg -T[, cat /proc/{pid:.0f}/stack as root]); drain "
+      .. "the node if it stays blocked",
   },
   evaluate = function(job, p)
     local blocked = (job.state:last():is("disk_sleep") & job.cpu:mean():below(p.idle)):surely()
-    local never   = job.step:count():max("job"):is(0) & ~job.loss:count():above(0):surely()
-    local still   = (~never & least(job.step:age():min("job"), job.loss:age():fill(job.step:age():min("job"))):above(p.still))
+    local never   = job.step:count():max("job"):is(0) & ~job.loss:seen()
+    local still   = (~never
+                     & least(job.step:age():min("job"), job.loss:age():fill(job.step:age():min("job"))):above(p.still))
                   | (never & job.cpu:mean():max("job"):below(p.idle))
     return blocked:any("job") & still:surely(), { who = blocked, pid = job.pid:last(), device = blocked:any("job") }
   end,
 }
 
--- ---- cases ------------------------------------------------------------------------------------------------------------------------
+-- ---- cases --------------------------------------------------------------------------------------
 
 case "one of four is stopped, and no line is understood" {
-  ranks = 4, { lasting = "1m", process_state = "running", process_pid = 700, process_cpu = 1, rank = { [2] = { process_pid = 4711 } } },
+  ranks = 4,
+  {
+    lasting = "1m", process_state = "running", process_pid = 700, process_cpu = 1,
+    rank = { [2] = { process_pid = 4711 } },
+  },
   { lasting = "25s", process_cpu = 0.9, rank = { [2] = { process_state = "stopped", process_cpu = 0 } } },
   fires = { { "rank_stopped", who = { 2 }, cause = "stopped", within = "15s" } },
 }
@@ -157,46 +176,64 @@ case "nothing is understood; after a stop of a minute the processes work again" 
   fires = { { "rank_stopped", who = { 1 } } }, resolves = { { "rank_stopped" } },
 }
 case "a debugger holds one of two" {
-  ranks = 2, { lasting = "1m", process_state = "sleeping", process_cpu = 0.5 }, { lasting = "25s", rank = { [0] = { process_state = "traced", process_cpu = 0 } } },
+  ranks = 2, { lasting = "1m", process_state = "sleeping", process_cpu = 0.5 },
+  { lasting = "25s", rank = { [0] = { process_state = "traced", process_cpu = 0 } } },
   fires = { { "rank_stopped", who = { 0 }, cause = "traced", within = "15s" } },
 }
 case "the only process is suspended, and goes on" {
-  ranks = 1, { lasting = "40s", process_state = "running", process_pid = 4711, process_cpu = 1 }, { lasting = "30s", process_state = "stopped", process_cpu = 0 },
+  ranks = 1, { lasting = "40s", process_state = "running", process_pid = 4711, process_cpu = 1 },
+  { lasting = "30s", process_state = "stopped", process_cpu = 0 },
   { lasting = "30s", process_state = "running", process_cpu = 1 },
   fires = { { "job_stopped", who = { 0 }, cause = "stopped", within = "15s" } }, resolves = { { "job_stopped" } },
 }
 case "a scheduler suspends the job, and its steps with it" {
   ranks = 4, { lasting = "2m", phase = "train", step = steps(0.5), process_state = "running", process_cpu = 1 },
-  { lasting = "10m", step = silent, process_state = "stopped", process_cpu = 0 }, { lasting = "1m", step = steps(0.5), process_state = "running", process_cpu = 1 },
+  { lasting = "10m", step = silent, process_state = "stopped", process_cpu = 0 },
+  { lasting = "1m", step = steps(0.5), process_state = "running", process_cpu = 1 },
   fires = { { "job_stopped" } }, resolves = { { "job_stopped" } },
 }
 case "a profiler stops a process for four seconds" {
-  ranks = 2, { lasting = "1m", process_state = "running", process_cpu = 1 }, { lasting = "4s", rank = { [1] = { process_state = "traced" } } },
+  ranks = 2, { lasting = "1m", process_state = "running", process_cpu = 1 },
+  { lasting = "4s", rank = { [1] = { process_state = "traced" } } },
   { lasting = "1m", process_state = "running", process_cpu = 1 },
 }
 case "a rank was killed, and its parent waits for another first" {
   ranks = 4, { lasting = "1m", process_state = "running", process_pid = 700, process_cpu = 1 },
-  { lasting = "25s", process_cpu = 0, rank = { [3] = { process_state = "zombie", exit_status = 137, process_pid = 703 } } },
+  {
+    lasting = "25s", process_cpu = 0,
+    rank = { [3] = { process_state = "zombie", exit_status = 137, process_pid = 703 } },
+  },
   fires = { { "rank_unreaped", who = { 3 }, cause = "killed", within = "20s" } },
 }
 case "a launcher ends the others after an exception, and reaps them in turn" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(0.5), process_state = "running", process_cpu = 1 },
   { lasting = "20s", step = silent, process_state = "zombie", exit_status = 143, process_cpu = 0,
-    events = { { "traceback", rank = 2, exception = "ValueError" }, { "exception_raised", exception = "ValueError", message = "no", place = "train.py" } }, ends = "failed" },
+    events = {
+      { "traceback", rank = 2, exception = "ValueError" },
+      { "exception_raised", exception = "ValueError", message = "no", place = "train.py" },
+    },
+    ends = "failed" },
   fires = { { "exception", who = { 2 } } },
 }
 case "a rank failed, and its parent waits for another first" {
   ranks = 2, { lasting = "1m", process_state = "running", process_pid = 700, process_cpu = 1 },
-  { lasting = "25s", process_cpu = 0, rank = { [1] = { process_state = "zombie", exit_status = 1, process_pid = 703 } } },
+  {
+    lasting = "25s", process_cpu = 0, rank = { [1] = { process_state = "zombie", exit_status = 1, process_pid = 703 } },
+  },
   fires = { { "rank_failed_unnoticed", who = { 1 }, cause = "failed", within = "20s" } },
 }
 case "a rank failed, and its launcher reports it and takes its time to end" {
   ranks = 2, { lasting = "1m", process_state = "running", process_pid = 700, process_cpu = 1 },
-  { lasting = "25s", process_cpu = 0, rank = { [1] = { process_state = "zombie", exit_status = 1 } }, events = { { "rank_failed", rank = 1, exitcode = 1, at = "2s" } } },
+  {
+    lasting = "25s", process_cpu = 0, rank = { [1] = { process_state = "zombie", exit_status = 1 } },
+    events = { { "rank_failed", rank = 1, exitcode = 1, at = "2s" } },
+  },
 }
 case "a rank ended well before the others, and is reaped late" {
   ranks = 4, { lasting = "1m", process_state = "running", process_cpu = 1 },
-  { lasting = "3m", process_cpu = 0.9, rank = { [3] = { process_state = "zombie", exit_status = 0, process_cpu = 0 } } },
+  {
+    lasting = "3m", process_cpu = 0.9, rank = { [3] = { process_state = "zombie", exit_status = 0, process_cpu = 0 } },
+  },
 }
 case "the file system does not answer one process" {
   ranks = 1, { lasting = "2m", phase = "train", step = steps(0.5), process_state = "running", process_cpu = 1 },

@@ -21,10 +21,13 @@ rule "storage_lost" {
     ended    = signal "end_reason"        { over = "attempt" },
     finished = signal "training_ended"    { over = "attempt" },
   },
-  -- A disk that is full strikes at a save: the steps until then prove nothing. What a line says long before the end was survived, unless a launcher
-  -- or the scheduler says that the job failed.
+  -- A disk that is full strikes at a save: the steps until then prove nothing. What a line says long before the end was
+  -- survived, unless a launcher or the scheduler says that the job failed.
   params = { last = "5m", after = 10 },
-  yields_to = { "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_timeout", "node_down", "node_lost", "preempted" },
+  yields_to = {
+    "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable",
+    "collective_timeout", "node_down", "node_lost", "preempted",
+  },
   shows = "the job ended because a file could not be written or read",
   causes = {
     full   = "the disk or quota is full, or the job may not write files of that size",
@@ -32,33 +35,56 @@ rule "storage_lost" {
     broken = "the file system failed or was unmounted",
   },
   actions = {
-    full   = "free space or raise the quota (df -h, df -i, quota, ulimit -f), check that the last checkpoint is complete, then restart the job[ from checkpoint {saved:.0f}]",
+    full   = "free space or raise the quota (df -h, df -i, quota, ulimit -f), check that the last checkpoint is "
+      .. "complete, then restart the job[ from checkpoint {saved:.0f}]",
     denied = "let the job write there or have it write elsewhere, then restart it",
-    broken = "fix the file system (dmesg -T, mount, ls on it), check that the last checkpoint is complete, then restart the job",
+    broken = "fix the file system (dmesg -T, mount, ls on it), check that the last checkpoint is complete, then "
+      .. "restart the job",
   },
   evaluate = function(job, p)
-    local over   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:count():above(0):surely():any("job") | job.ended:last():is("failed"):surely()
-    local function any(events) return (events:count():above(0):surely() & (over | ~(events:age():above(p.last) & events:age():below("10000h")):surely())):any("job") end
+    local over   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:seen():any("job")
+                 | job.ended:last():is("failed"):surely()
+    local function any(events) return (events:seen()
+                            & (over | ~(events:age():above(p.last) & events:age():below("10000h")):surely())):any("job") end
     local broken = (job.broken:count():above(0) & ~goes_on(job, job.broken, p.after)):surely():any("job")
     local full, denied = any(job.full), any(job.denied)
     local begun  = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    return (full | denied | broken) & begun & ~well(job) & ~job.finished:count():above(0):surely(),
-      { who = (job.full:count():above(0) | job.denied:count():above(0) | job.broken:count():above(0)):surely(), full = full, denied = denied, broken = broken, saved = job.saved:last("step") }
+    return (full | denied | broken) & begun & ~well(job) & ~job.finished:seen(),
+      {
+        who = (job.full:seen() | job.denied:seen() | job.broken:seen()), full = full, denied = denied, broken = broken,
+        saved = job.saved:last("step"),
+      }
   end,
 }
 
--- ---- cases ------------------------------------------------------------------------------------------------------------------------
+-- ---- cases --------------------------------------------------------------------------------------
 
 case "the disk is full at the first save" {
-  ranks = 2, { lasting = "20s", phase = "train", step = steps(1), events = { { "disk_full", rank = 0, at = "6s" }, { "traceback", rank = 0, at = "6s" } }, ends = "failed" },
+  ranks = 2,
+  {
+    lasting = "20s", phase = "train", step = steps(1),
+    events = { { "disk_full", rank = 0, at = "6s" }, { "traceback", rank = 0, at = "6s" } }, ends = "failed",
+  },
   fires = { { "storage_lost", who = { 0 }, cause = "full" } },
 }
 case "the file system goes away" {
   ranks = 2, { lasting = "3m", phase = "train", step = steps(1) },
-  { lasting = "5s", step = silent, events = { { "storage_failed", rank = 1, errno = 116 }, { "traceback", rank = 1, exception = "OSError" } }, ends = "failed" },
+  {
+    lasting = "5s", step = silent,
+    events = { { "storage_failed", rank = 1, errno = 116 }, { "traceback", rank = 1, exception = "OSError" } },
+    ends = "failed",
+  },
   fires = { { "storage_lost", who = { 1 }, cause = "broken" } },
 }
 case "a file is closed to the job in the middle of its training" {
-  ranks = 1, { lasting = "1m", phase = "train", step = steps(1), loss = ramp(5, 4), events = { { "permission_denied", rank = 0, at = "58s" }, { "traceback", rank = 0, exception = "PermissionError", at = "58s" } }, ends = "failed" },
+  ranks = 1,
+  {
+    lasting = "1m", phase = "train", step = steps(1), loss = ramp(5, 4),
+    events = {
+      { "permission_denied", rank = 0, at = "58s" },
+      { "traceback", rank = 0, exception = "PermissionError", at = "58s" },
+    },
+    ends = "failed",
+  },
   fires = { { "storage_lost", cause = "denied" } },
 }

@@ -1,5 +1,6 @@
--- Which family a verdict names when several are in. Of two families of which one explains the other, the one that began later is a
--- consequence; precedence decides what time leaves open: causes before consequences, what is proven before what is inferred.
+-- Which family a verdict names when several are in. Of two families of which one explains the other, the one that began
+-- later is a consequence; precedence decides what time leaves open: causes before consequences, what is proven before
+-- what is inferred.
 verdict {
   -- What people read beside the code.
   families = {
@@ -27,5 +28,6 @@ verdict {
     C2 = { "A2" },           -- a launcher kills the ranks of a hang that timed out
     A2 = { "C2" },           -- survivors of a killed rank hang
   },
-  passes = { "A2", "B1", "C" },  -- what the job came through: it cleared, and the job completed, or ended by something that had not cleared
+  -- What the job came through: it cleared, and the job completed, or ended by something that had not cleared
+  passes = { "A2", "B1", "C" },
 }

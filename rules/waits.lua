@@ -16,18 +16,14 @@ rule "straggler_by_waits" {
   params = { lost = 0.3, times = 2, whole = 0.95, still = 6, save = "5s", window = 6 },
   state = { pause = 0 },      -- for so many ticks the window still has the last pause of the steps in it
   fire = "6 of 6", clear = "6 of 8", yields_to = { "straggler", "rank_stopped", "stalled", "node_down" },
-  shows = "rank {rank} on {node} was waiting in {own:.0%} of the samples, the others in {typical:.0%}",
+  shows = "rank {rank}[ on {node}] was waiting in {own:.0%} of the samples, the others in {typical:.0%}",
   causes = {
     late = "its steps take longer than the others': more work, a busy host, a slow disk or pauses; see what its "
       .. "process does (py-spy dump)",
   },
   actions = {
-    late = { "see what rank {rank} on {node} does (top, py-spy dump --pid {pid:.0f}); drain {node} if it has no more "
-      .. "work than the others",
-             "see what rank {rank} does (top, py-spy dump --pid {pid:.0f})",
-             "see what rank {rank} on {node} does (top, py-spy dump); drain {node} if it has no more work than the "
-             .. "others",
-             "see what rank {rank} does (top, py-spy dump)" },
+    late = "see what rank {rank} does (top, py-spy dump[ --pid {pid:.0f}][ on {node}]); if it has no more work than "
+      .. "the others, drain its node",
   },
   evaluate = function(job, p, state)
     local own     = job.share:mean()
