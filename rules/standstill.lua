@@ -99,9 +99,9 @@ rule "training_finished" {
   evaluate = function(job, p)
     local steps   = job.step:age():min("job")
     local made    = job.step:count():is(0):all("job"):surely():choose(job.loss:age():fill(steps), steps)
-    local said    = least(job.over:age(), job.due:age()):below(made + p.later):surely()
+    local finished = least(job.over:age(), job.due:age()):below(made + p.later):surely()
     local exited  = job.cpu:seen():any("job") & job.cpu:age():count("job"):is(0)
-    return said | exited | job.ended:seen()
+    return finished | exited | job.ended:seen()
   end,
 }
 
