@@ -286,7 +286,9 @@ namespace {
 struct Asking : Bench {
   explicit Asking(std::initializer_list<Op> further) {
     add(signal("dots", SignalKind::gauge, true));
-    for (const WindowSpec& spec : {points("dots", 12), window("dots", 6min)}) {
+    WindowSpec last = points("dots", 12);
+    last.least = 4;
+    for (const WindowSpec& spec : {last, window("dots", 6min)}) {
       medians.push_back(reduce(spec, Op::w_median));
       for (const Op op : further) others.push_back(reduce(spec, op));
     }
@@ -327,7 +329,9 @@ TEST_CASE("what a reload asks of panes and points for the first time is known of
   const NodeId slope_of_points = after.others[1], least_of_rows = after.others[2];
   CHECK(is_absent(after.look(slope_of_points, 605)[1]));
   CHECK(is_absent(after.look(least_of_rows, 605)[1]));
-  after.write(607, 660);  // the first of them in a pane that has begun
+  after.write(607, 617);  // the first of them in a pane that has begun
+  CHECK(after.look(slope_of_points, 617)[1] == doctest::Approx(1));
+  after.write(617, 660);
   CHECK(after.look(slope_of_points, 660)[1] == doctest::Approx(1));
   CHECK(after.look(least_of_rows, 660)[1] == 611);
 }

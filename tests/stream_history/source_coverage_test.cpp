@@ -135,6 +135,16 @@ TEST_CASE("members of an origin that was not read so far are unobserved, also af
   CHECK_FALSE(coverage.unobserved(Level::rank, at(172), members));
 }
 
+TEST_CASE("an origin of another attempt is not reported as behind") {
+  Origins origins;
+  origins.index("of another attempt/0", at(1));
+  const std::size_t own = origins.index("lines/0", at(1));
+  SourceCoverage coverage{&origins};
+  coverage.reads(own);
+  origins.follow(at(300), {{"lines/0", at(300)}});
+  coverage.follow_origins([](std::string_view, bool) { FAIL("its own origin is not behind"); });
+}
+
 TEST_CASE("a source is kept from when signals name it on, and no other") {
   const auto named = [](std::string source) {
     SignalTable table;
