@@ -1,6 +1,8 @@
 #include "dsl/text/cleaning.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "stream/values/utf8.h"
 
@@ -68,6 +70,16 @@ std::size_t end_of_bar(std::string_view text) noexcept {
   const char next = text[at + 1];
   const bool begins = next == '[' || (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
   return begins ? at + 1 : text.size();
+}
+
+std::string_view without_utf16(std::string_view text, std::string& buffer) {
+  if (text.empty() || !std::memchr(text.data(), '\0', text.size())) return text;
+  const auto nuls = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\0'));
+  if (nuls * 5 < text.size() * 2) return text;
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) text.remove_prefix(2);
+  buffer.clear();
+  std::remove_copy(text.begin(), text.end(), std::back_inserter(buffer), '\0');
+  return buffer;
 }
 
 std::string_view without_colours(std::string_view text, std::string& buffer) {

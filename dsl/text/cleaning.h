@@ -14,6 +14,11 @@ inline constexpr std::size_t most_pieces = 64;
 // are not blank, at most the last `most_pieces`. Returns how many were dropped.
 std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& pieces);
 
+// A line of a file in UTF-16, by its NULs, in one byte a character: a view of `text` if it is none, else of `buffer`.
+// What is beyond Latin-1 is lost. Lines are cut at the byte of a line break, so that the halves of pairs may be
+// shifted.
+[[nodiscard]] std::string_view without_utf16(std::string_view text, std::string& buffer);
+
 // Where a progress bar ends that the program did not end with a line break before it, or another process, wrote on:
 // " 5%|#  | 20/400 [00:02<00:39, 9.5it/s][rank1]: Traceback …". text.size() if nothing follows, or this is no bar.
 [[nodiscard]] std::size_t end_of_bar(std::string_view text) noexcept;

@@ -111,6 +111,7 @@ void Lines::line(const LineRecord& line, Time arrival, Extracted& out) {
     ++counters_.cut_lines;
     text = text.substr(0, longest_line);
   }
+  text = without_utf16(text, narrow_);
   if (text.empty() || (!std::memchr(text.data(), '\r', text.size()) && !std::memchr(text.data(), '\b', text.size()))) {
     take(text, line, arrival, out);
     return;

@@ -86,7 +86,7 @@ class Lines final : public stream::Extractor {
   // Reused between calls, so that an ordinary line allocates nothing.
   std::vector<std::string_view> pieces_;
   std::vector<std::uint32_t> found_;
-  std::string clean_;
+  std::string clean_, narrow_;
   std::vector<stream::EventRecord::Field> fields_;
   std::vector<std::string> texts_;
 };

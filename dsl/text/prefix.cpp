@@ -165,13 +165,16 @@ bool take_stream(Cursor& cursor) {
   return false;
 }
 
-// (RayTrainWorker pid=4009) or (pretraining, pid=4112)
-bool take_worker(Cursor& cursor) {
+// (RayTrainWorker pid=4009, ip=10.0.0.7), (pretraining, pid=4112) or (VllmWorker rank=3 pid=71)
+bool take_worker(Cursor& cursor, Prefix& prefix) {
   const std::string_view text = cursor.rest.substr(cursor.at, 160);
   const std::size_t close = text.find(')');
   if (close == text.npos) return false;
   const std::size_t pid = text.substr(0, close).find("pid=");
   if (pid == text.npos || pid + 4 >= close || !digit(text[pid + 4])) return false;
+  if (const std::size_t at = text.substr(0, close).find(" rank="); at != text.npos)
+    if (const auto rank = rank_of(text.substr(at + 6, text.find_first_of(" ,)", at + 6) - at - 6)))
+      prefix.rank = rank, prefix.local = false;
   cursor.at += close + 1;
   return true;
 }
@@ -189,6 +192,50 @@ bool take_task(Cursor& cursor, Prefix& prefix) {
   return true;
 }
 
+// What a logger writes between the time and the message. L is a level, N a name, D digits, _ any blanks.
+struct LoggerForm {
+  std::string_view form;
+  bool begins;  // also without a time in front
+};
+constexpr LoggerForm logger_forms[] = {
+    {"|_L_|_N:N:D_-_", false},  // | INFO     | __main__:train:35 - (loguru)
+    {"-_N_-_L_-_", false},      // - trainer - INFO - (logging with a name)
+    {"-_L_-_N_-_", false},      // - INFO - trainer -
+    {"[N][L]_-_", true},        // [__main__][INFO] - (Hydra)
+    {"L:N:", true},             // INFO:root: (logging without a format)
+};
+constexpr std::string_view levels[] = {"TRACE", "DEBUG", "INFO",  "SUCCESS",  "WARNING",
+                                       "WARN",  "ERROR", "FATAL", "CRITICAL", "NOTICE"};
+
+bool take_form(Cursor& cursor, std::string_view form) {
+  Cursor c = cursor;
+  const auto name = [](char x) { return letter(x) || digit(x) || x == '_' || x == '.' || x == '<' || x == '>'; };
+  for (const char part : form) {
+    const std::size_t begin = c.at;
+    if (part == 'L') {
+      for (const std::string_view level : levels)
+        if (c.rest.substr(begin).starts_with(level) && !letter(c.peek(level.size()))) c.at = begin + level.size();
+      if (c.at == begin) return false;
+    } else if (part == 'N') {
+      while (name(c.peek()) && c.at < begin + 80) ++c.at;
+      if (c.at == begin) return false;
+    } else if (part == 'D') {
+      if (!c.take_digits(1, 6)) return false;
+    } else if (part == '_') {
+      while (c.peek() == ' ') ++c.at;
+    } else if (!c.take(part)) {
+      return false;
+    }
+  }
+  cursor = c;
+  return true;
+}
+
+bool take_logger(Cursor& cursor, bool begins) {
+  return std::any_of(std::begin(logger_forms), std::end(logger_forms),
+                     [&](const LoggerForm& of) { return (!begins || of.begins) && take_form(cursor, of.form); });
+}
+
 }  // namespace
 
 Prefix read_prefix(std::string_view line) noexcept {
@@ -202,10 +249,11 @@ Prefix read_prefix(std::string_view line) noexcept {
     const char first = cursor.peek();
     bool taken = false;
     if (first == '[') taken = take_tag(cursor, prefix) || take_bracket(cursor, prefix);
-    else if (first == '(') taken = take_worker(cursor);
+    else if (first == '(') taken = take_worker(cursor, prefix);
     else if (digit(first)) taken = take_time(cursor) || (item == 0 && take_task(cursor, prefix));
     else if (first == 'I' || first == 'W' || first == 'E' || first == 'F') taken = take_glog(cursor);
     else if (first == 's' && item > 0) taken = take_stream(cursor);
+    taken = taken || take_logger(cursor, item == 0);
     if (!taken) {
       cursor.at = before;
       break;

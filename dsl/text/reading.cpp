@@ -77,8 +77,8 @@ LogReading::LogReading(const stream::Extraction& extraction) : state_(std::make_
 LogReading::~LogReading() = default;
 
 ReadLine LogReading::read(std::string_view line) {
-  std::string buffer;
-  const std::string_view clean = without_colours(line, buffer);
+  std::string narrow, buffer;
+  const std::string_view clean = without_colours(without_utf16(line, narrow), buffer);
   const Prefix prefix = read_prefix(clean);
   ReadLine out{prefix.rank, std::string{prefix.time}, shape_of(clean.substr(prefix.size)), {}};
   state_->readings.clear();

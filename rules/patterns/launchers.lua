@@ -68,7 +68,7 @@ pattern "deepspeed_exit" {
   fields = { exitcode = "code", signal = { find = [[code = -(\d+)]] }, local_rank = { find = [[--local[_-]rank=(\d+)]] } }, texts = { launcher = { text = "deepspeed" } },
 }
 pattern "composer_exit" {
-  line   = [[\b(?:launcher:Rank|Global rank) (?P<rank>\d+) (?:\(PID \d+\) )?(?:crashed|exited) with (?:exit )?code (?P<code>-?[1-9]\d*)]], rank = "rank", event = "rank_failed",
+  line   = [[(?:^Rank|\bGlobal rank) (?P<rank>\d+) (?:\(PID \d+\) )?(?:crashed|exited) with (?:exit )?code (?P<code>-?[1-9]\d*)]], rank = "rank", event = "rank_failed",
   fields = { rank = "rank", exitcode = "code", signal = { find = [[code -(\d+)]] } }, texts = { launcher = { text = "composer" } },
 }
 pattern "operator_failed" {
@@ -247,7 +247,7 @@ pattern "rendezvous_joined" { line = { [[Rendezvous complete for workers]], [[in
 -- What launchers and trainers print once, when they start: what a log held before the last of them is another start's.
 pattern "run_started" {
   line  = { [[Setting OMP_NUM_THREADS environment variable for each process to be]], [[The following values were not passed to `accelerate launch`]], [[^wandb: (?:Tracking run with|Syncing run)\b]],
-            [[\bcmd = .{0,120}\bdeepspeed\.launcher\.launch\b]], [[^(?:INFO:[\w.]+: ?)?GPU available: (?:True|False)\b]], [[^(?:\[rank: \d+\] )?(?:Seed|Global seed) set to \d]], [[^nohup: ignoring input]], [[\*{5} Running training \*{5}]],
+            [[\bcmd = .{0,120}\bdeepspeed\.launcher\.launch\b]], [[^GPU available: (?:True|False)\b]], [[^(?:\[rank: \d+\] )?(?:Seed|Global seed) set to \d]], [[^nohup: ignoring input]], [[\*{5} Running training \*{5}]],
             [[\bStart(?:ing)? training from iteration \d]], [[\bStart running, host: ]], [[\bStarted a local Ray instance]], [[\bSetting ds_accelerator to \w]], [[^Using \S+ as PyTorch extensions root\.\.\.]], [[^[^#]{0,80}[\w\])~/] ?[#$] (?:nohup |srun |CUDA_VISIBLE_DEVICES=\S+ )*(?:python[\d.]*|torchrun|accelerate launch|deepspeed) \S]] },
   event = "run_started",
 }

@@ -150,8 +150,8 @@ pattern "training_ended" {
 }
 
 pattern "named_over" {
-  line   = [=[(?i)^\W*(?:(?:info|debug)\W+)?(?:\[[^\]]*\]\W*)*(?:[\w.]+ \| |tensorflow:)?(?:(?:the )?training (?:run )?(?:is |has )?(?:now )?(?:finished|completed?|done|ended)\b|(?:the )?training is (?:now )?over\b|(?:finish(?:ed)?|completed|done|end(?:ed)?(?: of)?) (?:with )?training\b|(?:\S+ info: )?total training time: \d|training time \d+(?: days?, \d+)?:\d\d:\d\d\s*$|stopping[ _]early:|early[ -]?stopping (?:triggered|at epoch|at step|after epoch)|loss for final step: NUM|optimi[sz]ation (?:is |has )?(?:finished|completed?|done)\b|saved (?:the )?final model\b|(?:the )?(?:final|fine-?tuned|trained) model (?:is |was |has been )?saved\b|accuracy of the (?:network|model) on the (?:INT )?test (?:images|set|data)\b)|训练(?:已经|已|全部)?(?:完成|结束|完毕)|(?:学習|トレーニング)が?(?:完了|終了)]=],
-  unless = [[Do not forget to share your model]], event = "training_over",
+  line   = [=[(?i)^\W*(?:(?:info|debug)\W+)?(?:\[[^\]]*\]\W*)*(?:[\w.]+ \| )?(?:(?:the )?training (?:run )?(?:is |has )?(?:now )?(?:finished|completed?|done|ended)\b|(?:the )?training is (?:now )?over\b|(?:finish(?:ed)?|completed|done|end(?:ed)?(?: of)?) (?:with )?training\b|(?:\S+ info: )?total training time: \d|training time \d+(?: days?, \d+)?:\d\d:\d\d\s*$|stopping[ _]early:|early[ -]?stopping (?:triggered|at epoch|at step|after epoch)|loss for final step: NUM|optimi[sz]ation (?:is |has )?(?:finished|completed?|done)\b|saved (?:the )?final model\b|(?:the )?(?:final|fine-?tuned|trained) model (?:is |was |has been )?saved\b|accuracy of the (?:network|model) on the (?:INT )?test (?:images|set|data)\b)|训练(?:已经|已|全部)?(?:完成|结束|完毕)|(?:学習|トレーニング)が?(?:完了|終了)]=],
+  unless = [[(?i)Do not forget to share your model|^\W*finish(?:ed)? training (?:step|batch|iteration)\b]], event = "training_over",
 }
 
 pattern "lightning_tests" {

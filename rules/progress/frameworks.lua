@@ -243,7 +243,7 @@ parser "dllogger" (training {
   samples = { step = "step", loss = "loss", learning_rate = { find = [[\blearning_rate\s?: (NUM)]] } },
 })
 parser "tensorflow_estimator" (training {
-  line    = [[\bINFO:tensorflow:loss = (?P<loss>NUM), step = (?P<step>INT)]],
+  line    = [[^loss = (?P<loss>NUM), step = (?P<step>INT)\b]],
   samples = { step = "step", loss = "loss" },
 })
 parser "mindspore" (training {

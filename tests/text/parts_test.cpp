@@ -82,6 +82,21 @@ TEST_CASE("what is written behind a bar that has no line break begins anew") {
     CHECK(behind(bar).empty());
 }
 
+TEST_CASE("a line in UTF-16 is read in bytes, wherever it was cut") {
+  const auto read = [](std::string_view text) {
+    std::string buffer;
+    return std::string{without_utf16(text, buffer)};
+  };
+  CHECK(read(std::string_view("\xFF\xFEs\0t\0 \0"
+                              "7\0\r\0",
+                              12)) == "st 7\r");
+  CHECK(read(std::string_view("\0s\0t\0 \0"
+                              "7\0\r",
+                              10)) == "st 7\r");  // behind a line break of the other byte order
+  CHECK(read(std::string_view("\xFE\xFF\0s\0t\0", 7)) == "st");
+  CHECK(read(std::string_view("a\0bcdef", 7)) == std::string_view("a\0bcdef", 7));
+}
+
 TEST_CASE("colours and titles are taken out, and nothing else") {
   std::string buffer;
   CHECK(without_colours("\x1b[1;31mstep:\x1b[0m 5\x1b]0;title\a.", buffer) == "step: 5.");
@@ -125,6 +140,14 @@ TEST_CASE("prefixes of launchers and loggers are read through to the body and th
   CHECK(read("[1,12]<stderr>:Traceback (most recent call last):") == Read{12, "Traceback (most recent call last):"});
   CHECK(read("[1,mpirank:3,algo-1]<stdout>:  File \"x\"") == Read{3, " File \"x\""});
   CHECK(read("2026-02-03T04:05:06.123456789Z stderr F ValueError: no") == Read{-1, "ValueError: no"});
+  CHECK(read("(VllmWorker rank=3 pid=71) INFO") == Read{3, "INFO"});
+  CHECK(read("(RayTrainWorker pid=4009, ip=10.0.0.7) hello") == Read{-1, "hello"});
+  CHECK(read("2026-02-03 04:05:06.123 | INFO     | __main__:<module>:35 - hello") == Read{-1, "hello"});
+  CHECK(read("2026-02-03 04:05:06,123 - trainer.loop - WARNING - hello") == Read{-1, "hello"});
+  CHECK(read("2026-02-03 04:05:06,123 - INFO - trainer - hello") == Read{-1, "hello"});
+  CHECK(read("[2026-02-03 04:05:06,123][__main__][INFO] - hello") == Read{-1, "hello"});
+  CHECK(read("INFO:trainer.loop:hello") == Read{-1, "hello"});
+  CHECK(read("(Worker pid=9) 2026-02-03 04:05:06,123 - INFO - trainer - hello") == Read{-1, "hello"});
 }
 
 TEST_CASE("what only looks like a prefix stays") {
