@@ -151,14 +151,13 @@ rule "collective_hang" {
     local cold             = job.cold:now():surely() | dark
     local no_count         = ~behind:any("job")
     local no_process       = no_count & ~(halted | elsewhere):any("job")
-    local who     = behind | ((halted | elsewhere) & no_count) | (cold & no_process)
-
+    local who              = behind | ((halted | elsewhere) & no_count) | (cold & no_process)
     local launched = job.launched:last()
     local waits    = launched:above(job.done:last())
     local counted  = launched:count("job"):above(0)
     local frozen   = job.launched:age():min("job"):above(p.still) & waits:any("job") & ~no_count
-    local hang     = (job.hang:now():surely() & job.settled:now():maybe())
-                   | (job.hang:now():maybe() & (frozen | dark:any("job")))
+    local stepless = job.hang:now():maybe() & (frozen | dark:any("job"))      -- no step is read
+    local hang     = (job.hang:now():surely() & job.settled:now():maybe()) | stepless
     local within   = waits:any("job") | (~counted & (halted | elsewhere):any("job")) | cold:any("job")
                    | job.spinning:now()
     return hang & within, {

@@ -1,10 +1,34 @@
 -- C1: a start in which the ranks never come together. What the log says of one is in hang_lines.lua.
 
+-- Where each rank waits: for a message, a lock, a clock, or anything else.
+rule "rank_waits_alone" {
+  severity = "none", per = "rank", every = "5s",
+  summary = "Rank waits at another place than the others, which wait for other processes",
+  needs = { call = signal "wait_syscall" { over = "attempt" }, channel = signal "wait_channel" { over = "attempt" } },
+  params = { few = 0.25 },
+  evaluate = function(job, p)
+    local call, channel = job.call:last(), job.channel:last()
+    local message = call:is("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "recvfrom", "recvmsg",
+                            "accept", "accept4", "connect")
+    local sleeps  = channel:is("poll_schedule_timeout", "poll_schedule_timeout.constprop.0", "do_poll.constprop.0",
+                               "ep_poll", "sk_wait_data", "wait_woken", "inet_csk_accept")
+    local futex   = channel:is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me")
+    local called  = job.call:seen()
+    local place   = called:choose(
+      message:choose(1, call:is("futex"):choose(2, call:is("clock_nanosleep", "nanosleep"):choose(3, 4))),
+      sleeps:choose(1, futex:choose(2, channel:is("hrtimer_nanosleep"):choose(3, 4))))
+    local most    = place:median("job"):fill(place:min("job"))
+    local off     = (place - most):abs():above(0.5)
+    return off & off:at_most((p.few * place:count("job")):clamp(1), "job") & most:below(2.5)
+  end,
+}
+
 rule "rendezvous_hang" {
   family = "C1", severity = "critical", per = "job", every = "5s",
   summary = "Rendezvous timed out",
   needs = {
     stalled  = finding { "stalled", "no_first_step" },
+    alone    = finding "rank_waits_alone",
     step     = signal "step"                { over = "attempt" },
     loss     = signal "loss"                { over = "attempt" },
     process  = signal "process_cpu"         { over = "attempt" },
@@ -14,8 +38,6 @@ rule "rendezvous_hang" {
     phase    = signal "phase"               { over = "attempt" },
     cpu      = signal "process_cpu"         { over = "45s" },
     gr       = signal "gr_engine_active"    { over = "30s" },
-    call     = signal "wait_syscall"        { over = "attempt" },
-    channel  = signal "wait_channel"        { over = "attempt" },
   },
   -- A rank that was not seen for `missing` while the others do nothing needs no log to be missed.
   params = { missing = "60s", idle = 0.02 },
@@ -42,31 +64,14 @@ rule "rendezvous_hang" {
     local present = job.process:seen()
     local absent  = ~present & job.process:count():max("job"):above(0)
     local missing = absent:any("job")
-    local alone   = ~job.launched:last():above(0):any("job"):surely()
+    local outside = ~job.launched:last():above(0):any("job"):surely()
     local working = job.gr:mean():above(0.05):any("job"):surely()
     -- A log without steps shows as much, where it is all there is.
     local trains  = job.phase:last():is("train", "eval"):surely() & ~job.process:seen():any("job")
     local never   = job.step:count():max("job"):is(0) & ~job.loss:seen() & ~trains
-    -- Where each rank waits: for a message, a lock, a clock, anything else. The odd one is it, if the rest waits for
-    -- others.
-    local call, channel = job.call:last(), job.channel:last()
-    local called  = job.call:seen()
-    local message = (called
-                     & call:is("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "recvfrom",
-                               "recvmsg", "accept", "accept4", "connect"))
-                  | (~called
-                     & channel:is("poll_schedule_timeout", "poll_schedule_timeout.constprop.0", "do_poll.constprop.0",
-                                  "ep_poll", "sk_wait_data", "wait_woken", "inet_csk_accept"))
-    local lock    = (called & call:is("futex"))
-                  | (~called & channel:is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"))
-    local clock   = (called & call:is("clock_nanosleep", "nanosleep")) | (~called & channel:is("hrtimer_nanosleep"))
-    local waits   = message:choose(1, lock:choose(2, clock:choose(3, 4)))
-    local most    = waits:median("job"):fill(waits:min("job"))
-    local off     = (waits - most):abs():above(0.5)
-    local odd     = (off & off:at_most((0.25 * waits:count("job")):clamp(1), "job") & most:below(2.5)):surely()
-                  & ~missing:surely()
+    local odd     = job.alone:now():surely() & ~missing:surely()
     local lost    = (absent & job.process:age():above(p.missing)):any("job") & job.cpu:mean():max("job"):below(p.idle)
-    return ((job.stalled:now() & never) | (lost & never:maybe())):surely() & alone & ~working,
+    return ((job.stalled:now() & never) | (lost & never:maybe())):surely() & outside & ~working,
       {
         who = absent:surely() | odd, pid = job.pid:last(), missing = missing, odd = odd:any("job"),
         waiting = met:is("waiting") & ~missing:surely(), init = ~missing & ~odd:any("job"),

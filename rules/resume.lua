@@ -97,12 +97,10 @@ rule "silent_resume" {
     other   = signal "checkpoint_mismatch"  { over = "attempt" },
     ended   = signal "end_reason"           { over = "earlier" },
   },
-  -- Where an attempt completed there was nothing to resume: the next is a run of its own. What a log says of its
-  -- weights is believed once steps or losses are there: before, a checkpoint may still be loading. A loss like that of
-  -- the first values of all, far above where the attempt before left off, and low for half of the time between. By
-  -- itself where it fell far; else together with a step of less than half of what was reached: from there a checkpoint
-  -- of one interval before has led back. A bar begins at 0 with each epoch: a step alone says it only where there is no
-  -- loss, and only of steps that never fell.
+  -- The loss is that of the first values, far above where the attempt before left off, and was low for half of the
+  -- time between: by itself where it fell far, else together with a step of less than `half` of what was reached. A
+  -- step alone says it only where no loss is printed and steps never fell, for some bars restart with each epoch. The
+  -- log's own words are believed once steps or losses are there: before, a checkpoint may still be loading.
   params = { made = 100, half = 0.5, low = 0.4, back = 0.7, above = 0.5, fell = 0.2, far = 0.4, values = 32 },
   yields_to = { "checkpoint_unreadable", "checkpoint_mismatched", "progress_lost" },
   shows = "started[ at step {first:.0f}] although[ step {reached:.0f}] had been reached[; loss {head:.4g}][, "
@@ -114,11 +112,9 @@ rule "silent_resume" {
     ignored = "checkpoints had been saved, but none was loaded",
   },
   actions = {
-    weights   = "stop the job and load the checkpoint with strict=True: names or shapes of its weights differ from "
-      .. "the model's",
+    weights   = "stop the job and load the checkpoint with strict=True: its weights have other names or shapes",
     none      = "let it continue and save checkpoints: the progress[ up to step {reached:.0f}] is lost",
-    otherwise = "stop the job and start it so that it resumes from its last checkpoint[: it had reached step "
-      .. "{reached:.0f}]",
+    otherwise = "stop the job and resume it from its last checkpoint[: it had reached step {reached:.0f}]",
   },
   evaluate = function(job, p)
     local birth, tail, head = job.was:first(5), job.was:last(5), job.loss:first(5)
