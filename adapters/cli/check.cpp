@@ -10,6 +10,7 @@
 #include "adapters/cli/usage.h"
 #include "adapters/formats/json.h"
 #include "dsl/cases/case_runner.h"
+#include "dsl/load/shared_files.h"
 #include "dsl/load/tunes.h"
 
 namespace tocsin::adapters::cli {
@@ -54,7 +55,8 @@ int check(const std::vector<std::string>& directories, bool json) {
     formats::Json report{{"ok", outcome.pack.has_value() && outcome.errors().empty()},
                          {"problems", formats::Json::array()},
                          {"rules", formats::Json::array()},
-                         {"tuned", formats::Json::array()}};
+                         {"tuned", formats::Json::array()},
+                         {"shared", formats::Json::array()}};
     for (const auto& p : outcome.problems)
       report["problems"].push_back(
           {{"file", p.file}, {"line", p.line}, {"rule", p.rule}, {"message", p.message}, {"warning", p.warning}});
@@ -70,6 +72,9 @@ int check(const std::vector<std::string>& directories, bool json) {
       for (const auto& one : dsl::tuned(read->files))
         report["tuned"].push_back(
             {{"name", one.name}, {"file", one.file}, {"line", one.line}, {"changes", one.changes}});
+    if (outcome.pack)
+      for (const auto& one : dsl::shared_uses(read->files))
+        report["shared"].push_back({{"name", one.name}, {"file", one.file}, {"users", one.users}});
     fmt::print("{}\n", formats::dump(report));
     return report["ok"] ? 0 : 1;
   }
@@ -91,6 +96,9 @@ int check(const std::vector<std::string>& directories, bool json) {
                rule.hot.size(), rule.scripted ? "scripted: " + *rule.scripted : "compiled");
   for (const auto& one : dsl::tuned(read->files))
     fmt::print("{:<28} tuned at {}:{}: {}\n", one.name, one.file, one.line, fmt::join(one.changes, ", "));
+  for (const auto& one : dsl::shared_uses(read->files))
+    fmt::print("{:<28} shared, named by {}\n", one.file,
+               one.users.empty() ? "no file" : fmt::format("{}", fmt::join(one.users, ", ")));
   fmt::print("{}, {} merged, {}, {}; hash {}\n", counted(pack.rules.size(), "rule"),
              counted(pack.graph->size(), "node"), counted(outcome.cases.size(), "case"),
              counted(outcome.problems.size(), "warning"), pack.hash);

@@ -9,6 +9,7 @@
 
 #include "dsl/load/cases.h"
 #include "dsl/load/loader.h"
+#include "dsl/load/shared_files.h"
 #include "dsl/load/unfinished.h"
 #include "dsl/lua/host.h"
 #include "dsl/lua/problems.h"
@@ -34,7 +35,7 @@ struct TuneSource {
 // The declarations of a pack's files, before anything is traced.
 // Owned by one load.
 struct Collection {
-  enum class Part : std::uint8_t { signals, rules, verdict, texts };
+  enum class Part : std::uint8_t { signals, shared, rules, verdict, texts };
   explicit Collection(Problems& problems_of) : problems(&problems_of) {}
 
   Problems* problems;
@@ -56,6 +57,7 @@ struct Collection {
   std::vector<NeedSource> declared;  // needs in the order of their `signal` and `finding`; a table holds their numbers
   stream::VerdictPolicy verdict;
   UnfinishedDeclarations unfinished;
+  SharedFiles shared;
 
   [[nodiscard]] std::vector<std::string> signal_names() const;  // with aliases
   [[nodiscard]] std::vector<std::string> rule_names() const;

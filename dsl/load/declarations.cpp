@@ -20,18 +20,6 @@ constexpr const char* need_type = "tocsin.need";
 
 using Strings = std::vector<std::string>;
 
-std::string name_argument(lua_State* state, const char* word) {
-  if (lua_type(state, 1) != LUA_TSTRING)
-    Host::of(state).stop(state, std::string{word} + " wants a name: " + word + " \"…\"");
-  std::string name = text_at(state, 1);
-  if (name.empty() || name.size() > 100)
-    Host::of(state).stop(state, std::string{word} + " wants a name of 1 to 100 letters");
-  if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }))
-    Host::of(state).stop(state,
-                         std::string{word} + " wants a name on one line: it stands in alerts, labels and commands");
-  return name;
-}
-
 void push_need(lua_State* state, Collection& collection, NeedSource need) {
   const std::size_t number = collection.declared.size();
   collection.declared.push_back(std::move(need));
@@ -248,9 +236,12 @@ int rule_table(lua_State* state) {
     table.problem("", "rules stand in files of their own, not in signals.lua or verdict.lua");
     return 0;
   }
-  if (const auto first = collection.rules.find(name); first != collection.rules.end())
+  if (const auto first = collection.rules.find(name); first != collection.rules.end()) {
     table.problem("", "a second rule '" + name + "': the first is at " + first->second.file + ":" +
-                          std::to_string(first->second.line) + "; give one of them another name");
+                          std::to_string(first->second.line) +
+                          "; give this one another name, or change that one by tune \"" + name + "\" { … }");
+    return 0;
+  }
   if (name == stream::limit_rule)
     table.problem("",
                   "the engine's own alerts about their limit are called '" + name + "': give the rule another name");
@@ -353,6 +344,9 @@ int definition_table(lua_State* state) {
 template <lua_CFunction then>
 int named(lua_State* state) {
   const std::string word = lua_tostring(state, lua_upvalueindex(1)), name = name_argument(state, word.c_str());
+  if (collection_of(state).part == Collection::Part::shared)
+    Host::of(state).stop(state,
+                         "a " + word + " does not stand in shared/: a file there returns functions and constants");
   if ((word == "pattern" || word == "parser") != (collection_of(state).part == Collection::Part::texts))
     Host::of(state).stop(state, "a " + word +
                                     " does not stand in this file: patterns/ and progress/ hold patterns and "
@@ -385,6 +379,7 @@ void register_declarations(lua_State* state) {
   add_named("parser", named<definition_table<text::Definition::Kind::parser>>);
   set_functions(state, {{"signal", signal}, {"finding", finding}});
   register_settings(state);
+  register_shared(state);
   register_case_values(state);
 }
 

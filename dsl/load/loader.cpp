@@ -8,7 +8,6 @@
 #include "dsl/load/templates.h"
 #include "dsl/load/tracing.h"
 #include "dsl/lua/problems.h"
-#include "stream/values/digest.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -49,8 +48,7 @@ struct Load {
       const RuleSource& source = collection.rules.at(rule.name);
       const auto index = static_cast<stream::RuleIndex>(i);
       problems.about(rule.name);
-      if (const auto file = files.find(source.file); file != files.end())
-        rule.source_hash = stream::hash_text(file->second);
+      rule.source_hash = collection.shared.hash_with(files, source.file);
       declare_needs(collection, source, index, *pack, *graph);
       // After an unknown signal or level nothing more is known about a function.
       if (source.evaluate < 0 || source.per.empty() || source.needs_refused || rule.needs.size() != source.needs.size())

@@ -23,6 +23,20 @@ stream::Result<PackFiles> pack_files(std::string_view text);
 // The same text, cut between its files; what is no text of a pack is one part.
 [[nodiscard]] std::vector<std::string_view> pack_parts(std::string_view text);
 
+// The directories that a pack was made of, in the order in which they were given: `directories_file` lists them.
+class PackDirectories {
+ public:
+  explicit PackDirectories(const PackFiles& files);
+  [[nodiscard]] std::size_t size() const noexcept { return directories_.size(); }
+  // Which of them holds the file; 0 in a pack of one directory.
+  [[nodiscard]] std::size_t of(std::string_view path) const noexcept;
+  // The file's path within it.
+  [[nodiscard]] std::string_view within(std::string_view path) const noexcept;
+
+ private:
+  std::vector<std::string> directories_;
+};
+
 struct Loaded {
   stream::PackPtr pack;  // null if a problem is not a warning
   std::vector<Problem> problems;

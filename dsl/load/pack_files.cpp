@@ -6,10 +6,12 @@
 #include <fstream>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "dsl/load/loader.h"
+#include "dsl/load/text_definitions.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -137,6 +139,27 @@ stream::Result<PackFiles> pack_files(std::string_view text) {
     files.emplace(file->first, file->second);
   }
   return files;
+}
+
+PackDirectories::PackDirectories(const PackFiles& files) {
+  const auto listed = files.find(directories_file);
+  if (listed == files.end()) return;
+  std::istringstream lines{listed->second};
+  for (std::string line; std::getline(lines, line);) directories_.push_back(line);
+}
+
+std::size_t PackDirectories::of(std::string_view path) const noexcept {
+  std::optional<std::size_t> place;
+  for (std::size_t i = 0; i < directories_.size(); ++i)
+    if (path.starts_with(directories_[i]) && (!place || directories_[i].size() > directories_[*place].size()))
+      place = i;
+  return place.value_or(0);
+}
+
+std::string_view PackDirectories::within(std::string_view path) const noexcept {
+  const std::size_t place = of(path);
+  return path.substr(place < directories_.size() && path.starts_with(directories_[place]) ? directories_[place].size()
+                                                                                          : 0);
 }
 
 std::vector<std::string_view> pack_parts(std::string_view text) {

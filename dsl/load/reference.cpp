@@ -188,6 +188,10 @@ function case(name) end
 ---@return fun(span: { over: string|integer, lag?: string|integer, least?: integer, full?: boolean, freeze?: boolean }): tocsin.need
 function signal(name) end
 
+---@param name string
+---@return table<string, any>
+function shared(name) end
+
 ---@param rules string|string[]
 ---@return tocsin.need
 function finding(rules) end

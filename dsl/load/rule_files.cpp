@@ -45,7 +45,8 @@ std::unique_ptr<Host> RuleFiles::take_host() {
 }
 
 void RuleFiles::failed(const std::string& file, const std::optional<Failure>& failure) {
-  if (failure) problems.add(failure->file.empty() ? file : failure->file, failure->line, failure->message);
+  if (failure && !failure->message.empty())
+    problems.add(failure->file.empty() ? file : failure->file, failure->line, failure->message);
 }
 
 namespace {
@@ -122,20 +123,36 @@ void RuleFiles::does_not_compile(const std::string& file, std::string message) {
   problems.add(file, line, std::move(message));
 }
 
+// Leaves the file's function; null: its text does not compile.
+std::unique_ptr<Bytecode> RuleFiles::compile(lua_State* state, const std::string& file, const std::string& text) {
+  if (luaL_loadbufferx(state, text.data(), text.size(), ("@" + file).c_str(), "t") != LUA_OK) {
+    if (lua_type(state, -1) != LUA_TSTRING) lua_error(state);  // described already: too deep, or out of memory
+    does_not_compile(file, lua_tostring(state, -1));
+    return nullptr;
+  }
+  auto code = bytecode_of(state, -1);
+  push_environment(state);
+  if (!lua_setupvalue(state, -2, 1)) lua_pop(state, 1);
+  return code;
+}
+
+// Leaves what the file returns.
+void RuleFiles::run_shared(lua_State* state, const std::string& file) {
+  const std::string& text = files_->at(file);
+  const auto code = readable(file, text) ? compile(state, file, text) : nullptr;
+  if (!code) host->stop_at(state, "", 0, "");
+  for (const Finding& one : repeated_keys(*code)) problems.add(file, one.line, one.message);
+  for (const Finding& one : outer_assignments(*code, {})) problems.add(file, one.line, one.message);
+  lua_call(state, 0, 1);
+}
+
 // Whether the file was read to its end.
 bool RuleFiles::run_file(const std::string& file, const std::string& text) {
   if (!text.starts_with("\x1bLua") && !readable(file, text)) return false;
   std::unique_ptr<Bytecode> code;
   const auto failure = host->guarded(budgets_->load_instructions, [&](lua_State* state) {
-    if (luaL_loadbufferx(state, text.data(), text.size(), ("@" + file).c_str(), "t") != LUA_OK) {
-      if (lua_type(state, -1) != LUA_TSTRING) lua_error(state);  // described already: too deep, or out of memory
-      does_not_compile(file, lua_tostring(state, -1));
-      return;
-    }
-    code = bytecode_of(state, -1);
-    push_environment(state);
-    if (!lua_setupvalue(state, -2, 1)) lua_pop(state, 1);
-    lua_call(state, 0, 0);
+    code = compile(state, file, text);
+    if (code) lua_call(state, 0, 0);
   });
   failed(file, failure);
   problems.about("");
@@ -163,10 +180,22 @@ void RuleFiles::read_files() {
   };
   for (const auto& [path, text] : *files_)
     if (of_a_site(path, "signals.lua")) collection.signals_read &= run_file(path, text);
+  collection.part = Collection::Part::shared;
+  collection.shared.find(*files_, problems,
+                         [this](lua_State* state, const std::string& path) { run_shared(state, path); });
+  for (const std::string& name : collection.shared.names())
+    failed("",
+           host->guarded(budgets_->load_instructions, [&](lua_State* state) { collection.shared.push(state, name); }));
   collection.part = Collection::Part::rules;
-  for (const auto& [path, text] : *files_) {
-    if (path == "signals.lua" || path == "verdict.lua" || of_a_site(path, "signals.lua") || is_text_file(path) ||
-        !path.ends_with(".lua"))
+  // Those of a directory that is added come later: it is to blame for a name that is taken.
+  std::vector<PackFiles::const_iterator> ordered;
+  for (auto file = files_->begin(); file != files_->end(); ++file) ordered.push_back(file);
+  const PackDirectories directories{*files_};
+  std::ranges::stable_sort(ordered, {}, [&](const auto& file) { return directories.of(file->first); });
+  for (const auto& file : ordered) {
+    const auto& [path, text] = *file;
+    if (path == "signals.lua" || is_shared_file(*files_, path) || path == "verdict.lua" ||
+        of_a_site(path, "signals.lua") || is_text_file(path) || !path.ends_with(".lua"))
       continue;
     collection.rules_read &= run_file(path, text);
   }

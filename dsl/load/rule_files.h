@@ -9,6 +9,8 @@
 
 namespace tocsin::dsl {
 
+struct Bytecode;
+
 // The Lua files of a pack, run in their own state: what they declare, and its functions. Lives for one load, or for the
 // construction of one host.
 class RuleFiles {
@@ -37,6 +39,8 @@ class RuleFiles {
   void failed(const std::string& file, const std::optional<Failure>& failure);
   void does_not_compile(const std::string& file, std::string message);
   [[nodiscard]] bool readable(const std::string& file, const std::string& text);
+  [[nodiscard]] std::unique_ptr<Bytecode> compile(lua_State* state, const std::string& file, const std::string& text);
+  void run_shared(lua_State* state, const std::string& file);
   [[nodiscard]] bool run_file(const std::string& file, const std::string& text);
   void read_files();
 

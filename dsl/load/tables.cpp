@@ -321,6 +321,18 @@ std::string text_at(lua_State* state, int index) {
   return text;
 }
 
+std::string name_argument(lua_State* state, const char* word) {
+  if (lua_type(state, 1) != LUA_TSTRING)
+    Host::of(state).stop(state, std::string{word} + " wants a name: " + word + " \"…\"");
+  std::string name = text_at(state, 1);
+  if (name.empty() || name.size() > 100)
+    Host::of(state).stop(state, std::string{word} + " wants a name of 1 to 100 letters");
+  if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }))
+    Host::of(state).stop(state,
+                         std::string{word} + " wants a name on one line: it stands in alerts, labels and commands");
+  return name;
+}
+
 Collection& collection_of(lua_State* state) {
   Host& host = Host::of(state);
   if (!host.collection) host.stop(state, "files declare while they load; evaluate cannot");

@@ -87,6 +87,8 @@ class Table {
 // The text on the stack, whole. What alerts, labels and JSON could not show as it is, NUL or bytes that are no UTF-8,
 // stops the file.
 std::string text_at(lua_State* state, int index);
+// The name behind a word, as of rule "x"; ends the call where it is none.
+[[nodiscard]] std::string name_argument(lua_State* state, const char* word);
 // Of a function that files call while they load; it stops where none may declare.
 Collection& collection_of(lua_State* state);
 // The table that was given to `word`.

@@ -127,21 +127,12 @@ namespace {
 // those of earlier ones. Within a directory the order of a file counts, and no file's name: files are in the order of
 // the names that they declare first.
 void put_in_order(std::vector<Definition>& all, const PackFiles& files) {
-  std::vector<std::string> directories;
-  if (const auto listed = files.find(directories_file); listed != files.end()) {
-    std::istringstream lines{listed->second};
-    for (std::string line; std::getline(lines, line);) directories.push_back(line);
-  }
+  const PackDirectories directories{files};
   std::map<std::string, std::pair<std::string, Definition::Kind>> first;  // of a file, its first definition
   for (const Definition& one : all) first.try_emplace(one.file, one.name, one.kind);
-  const auto given = [&](const std::string& file) {
-    std::optional<std::size_t> place;
-    for (std::size_t i = 0; i < directories.size(); ++i)
-      if (file.starts_with(directories[i]) && (!place || directories[i].size() > directories[*place].size())) place = i;
-    return place.value_or(0);
-  };
   const auto key = [&](const Definition& one) {
-    return std::tuple{one.kind, one.generic, directories.size() - given(one.file), first.at(one.file), one.line};
+    return std::tuple{one.kind, one.generic, directories.size() - directories.of(one.file), first.at(one.file),
+                      one.line};
   };
   std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
 }

@@ -51,7 +51,8 @@ struct Trace {
                                   ") or :all(" + quoted(rule.per) + ")");
     rule.answer = mask;
     for (const auto& made : evaluation.made)
-      if (!made.used) problem(made.line, "this mask was made and never used. Between masks write '&', not 'and'");
+      if (!made.used)
+        problems().add(made.file, made.line, "this mask was made and never used. Between masks write '&', not 'and'");
   }
 
   void take_outputs() {

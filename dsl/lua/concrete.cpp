@@ -72,7 +72,10 @@ int concrete(lua_State* state, Op op) {
   const stream::Type type = evaluation.graph[node].type;
   if (!evaluation.scratch) {
     const Host::Place place = Host::where(state);
-    Host::of(state).stop_at(state, place.file, place.line, word + "() at line " + std::to_string(place.line), true);
+    Host::of(state).stop_at(state, place.file, place.line,
+                            word + "() at " + (place.file == evaluation.rule.file ? "line " : place.file + ":") +
+                                std::to_string(place.line),
+                            true);
   }
   Host& host = Host::of(state);
   if (op != Op::each && type.level != Level::none && type.level != Level::job)

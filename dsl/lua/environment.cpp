@@ -190,9 +190,11 @@ void seal(lua_State* state, int depth) {
 
 }  // namespace
 
+void seal_value(lua_State* state) { seal(state, 0); }
+
 void seal_outer(lua_State* state, int function) {
   lua_pushvalue(state, function);
-  seal(state, 0);
+  seal_value(state);
   lua_pop(state, 1);
 }
 

@@ -11,6 +11,8 @@ namespace tocsin::dsl {
 void register_environment(lua_State* state, void (*declare)(lua_State*));
 // Pushes the table that a chunk takes as its _ENV.
 void push_environment(lua_State* state);
+// Replaces the value on top by one of which nothing can be changed.
+void seal_value(lua_State* state);
 // Makes everything read-only that this function reaches through its outer variables. `function` is a place of the
 // stack.
 void seal_outer(lua_State* state, int function);

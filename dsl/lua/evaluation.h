@@ -29,6 +29,7 @@ struct Evaluation {
   std::size_t most_nodes = 0;     // the size that the graph may reach
 
   struct Made {  // a mask that some expression made, and whether another used it
+    std::string file;
     int line = 0;
     bool used = false;
   };

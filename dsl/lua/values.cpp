@@ -244,7 +244,8 @@ void push_value(lua_State* state, Evaluation& evaluation, NodeId node) {
   luaL_setmetatable(state, value_type);
   if (evaluation.scratch || evaluation.graph[node].type.shape != Shape::mask) return;
   value->made = static_cast<std::uint32_t>(evaluation.made.size());
-  evaluation.made.push_back({Host::where(state).line, false});
+  Host::Place place = Host::where(state);
+  evaluation.made.push_back({std::move(place.file), place.line, false});
 }
 
 NodeId operand(lua_State* state, Evaluation& evaluation, int index, const std::string& word) {

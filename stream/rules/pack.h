@@ -91,7 +91,7 @@ struct StateField {
 struct Rule {
   std::string name, family, summary, file;
   int line = 0;
-  std::uint64_t source_hash = 0;  // of the text of its file
+  std::uint64_t source_hash = 0;  // of the text of its file, and of those that it names
   Severity severity = Severity::warning;
   Mode mode = Mode::live;
   Scope scope = Scope::attempt;
