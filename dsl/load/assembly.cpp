@@ -13,6 +13,12 @@ namespace {
 using stream::RuleIndex;
 using Edges = std::map<std::string, std::vector<std::string>>;
 
+// Families are written in capitals.
+std::string upper(std::string text) {
+  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return text;
+}
+
 struct Assembly {
   Collection& collection;
   stream::Pack& pack;
@@ -350,7 +356,7 @@ struct Assembly {
       std::vector<std::string> codes;
       for (const auto& [code, words] : families) codes.push_back(code);
       problems().add(source.file, line_of(source, "family"),
-                     "family = \"" + source.family + "\" is not in verdict.lua" + nearest(source.family, codes) +
+                     "family = \"" + source.family + "\" is not in verdict.lua" + nearest(upper(source.family), codes) +
                          ": write one of its families, or add this one there with its words");
     }
     for (const std::string& peer : source.peers)

@@ -351,7 +351,16 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
     answer = read_answer(state, evaluation);
   });
   host.evaluation = nullptr;
-  for (const Finding& one : decided) problems.add(source.file, one.line, one.message);
+  for (const Finding& one : decided) {
+    // Bytecode does not tell '~=' from '=='.
+    constexpr std::string_view equal = "'==' never holds for a column. Write :is(";
+    const std::string line = problems.source_line(source.file, one.line);
+    const bool differs = line.find("~=") != line.npos && line.find("==") == line.npos;
+    problems.add(source.file, one.line,
+                 differs && one.message.starts_with(equal)
+                     ? "'~=' always holds for a column. Write ~x:is(" + one.message.substr(equal.size())
+                     : one.message);
+  }
   if (failure && failure->scripted) {
     if (decided.empty()) rule.scripted = failure->message;
     return;

@@ -54,6 +54,23 @@ std::string duration_remedy(std::string_view text) {
   return "write \"" + (known ? number + text[at] : "10m") + "\" (s, m, h, d)";
 }
 
+std::string number_remedy(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  const std::string number{text.data(), end};
+  if (error != std::errc{}) return "texts are compared with :is(…)";
+  if (unit.empty()) return "write " + number + " without quotes";
+  if (unit == "%") return "a share of one is a number: write " + shown(value / 100);
+  if (unit == "ms") return "write \"" + shown(value / 1000) + "s\"";
+  constexpr std::string_view bytes[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  for (std::size_t i = 0; i < std::size(bytes); ++i)
+    if (unit == bytes[i] || (i > 0 && unit == std::string{bytes[i].front()} + "B"))
+      return "bytes are a number: write " + number + (i > 0 ? " * 2^" + std::to_string(10 * i) : "");
+  return duration_remedy(text);
+}
+
 stream::Result<stream::Persistence> persistence_named(std::string_view text) {
   stream::Persistence result;
   const auto wrong = [&] {

@@ -259,9 +259,8 @@ NodeId operand(lua_State* state, Evaluation& evaluation, int index, const std::s
       const std::string text = lua_tostring(state, index);
       if (const auto duration = duration_named(text))
         return evaluation.graph.constant(stream::seconds(*duration), "seconds");
-      const bool time = !text.empty() && text[0] >= '0' && text[0] <= '9';  // as "30 s" or "300ms"
       stop(state, "'" + word + "' wants a column or a number, not the text \"" + text.substr(0, 40) +
-                      "\": " + (time ? duration_remedy(text) : "texts are compared with :is(…)"));
+                      "\": " + number_remedy(text));
     }
     case LUA_TBOOLEAN:
       stop(state,

@@ -56,7 +56,7 @@ TEST_CASE("== on a column is found, although Lua says nothing") {
   body = "    if job.fault:last('code') == 79 then return keep end return keep";
   CHECK(reported(body) == only("'==' never holds for a column. Write :is(79)", body));
   body = "    return keep & (job.fault:last('code') ~= 7.5)";
-  CHECK(reported(body) == only("'==' never holds for a column. Write :is(7.5)", body));
+  CHECK(reported(body) == only("'~=' always holds for a column. Write ~x:is(7.5)", body));
   body = "    return keep & (job.fault:last('code') == p.share)";
   CHECK(has(reported(body), only("'==' never holds for a column. Write :is(…)", body)));
   body = "    return keep & (job.duty:mean() == job.duty:max())";

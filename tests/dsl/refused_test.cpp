@@ -93,6 +93,18 @@ TEST_CASE("the words of the newest value take a time, and the job's own word no 
             "age() is the age of a job's attempt, and the cluster has none"));
 }
 
+TEST_CASE("a text that was meant as a number gets the number to write") {
+  const auto with = [](const std::string& text) {
+    return reported("    return keep & job.mem:last():above(\"" + text + "\")");
+  };
+  CHECK(has(with("80GiB"), "bytes are a number: write 80 * 2^30"));
+  CHECK(has(with("512 MB"), "bytes are a number: write 512 * 2^20"));
+  CHECK(has(with("1.5"), "write 1.5 without quotes"));
+  CHECK(has(with("30%"), "a share of one is a number: write 0.3"));
+  CHECK(has(with("200ms"), "write \"0.2s\""));
+  CHECK(has(with("30 s"), "write \"30s\" (s, m, h, d)"));
+}
+
 TEST_CASE("a window that has to be full has a length") {
   const auto with = [](const std::string& span) {
     return problems_of(load_rules("rule \"f\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { " +
