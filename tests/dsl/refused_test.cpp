@@ -154,6 +154,10 @@ TEST_CASE("a unit that is none, and a family that the verdict does not know, are
   CHECK(has(
       problems_of(load(files)),
       "site.lua:1: [r] family = \"D3\" is not in verdict.lua (D1?): write one of its families, or add this one there"));
+  files["verdict.lua"] = "verdict { families = { B3 = \"a hot GPU\", D3 = \"a slow rank\" } }";
+  auto small = files;
+  small["site.lua"].replace(small["site.lua"].find("\"D3\""), 4, "\"d3\"");
+  CHECK(has(problems_of(load(small)), "family = \"d3\" is not in verdict.lua (D3?)"));
   files["verdict.lua"] = "verdict { families = { D3 = \"a slow rank\" } }";
   CHECK(problems_of(load(files)) == "");
   CHECK(load(files).pack->verdict.words("D3") == "a slow rank");
