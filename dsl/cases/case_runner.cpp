@@ -142,7 +142,7 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
     if (last == at_last.end()) return;
     last->second.members = members_that_are(stream::Truth::unknown, evaluation);
     last->second.missing =
-        stream::Explanation{evaluation.rule, evaluation.values.graph(), evaluation.values, evaluation.topology, {}}
+        stream::Explanation{evaluation.rule, evaluation.values.graph(), evaluation.values, evaluation.topology, {}, {}}
             .missing();
   });
   CaseRecords records{one, pack.pack->signals};

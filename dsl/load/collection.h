@@ -28,7 +28,7 @@ struct TuneSource {
   std::optional<stream::Mode> mode;
   std::optional<stream::Persistence> fire, clear;
   std::map<std::string, ParamValue> params;
-  std::optional<std::map<std::string, std::string>> jobs;
+  std::optional<std::map<std::string, std::vector<std::string>>> jobs;
   std::optional<stream::Duration> row, lateness;
 };
 

@@ -253,6 +253,10 @@ int rule_table(lua_State* state) {
   rule.line = table.place().line;
   rule.family = table.text("family").value_or("");
   rule.summary = table.text("summary").value_or("");
+  if (const auto brace = rule.summary.find('{'); brace != std::string::npos)
+    table.problem("summary", "'" + rule.summary.substr(brace, rule.summary.find('}', brace) + 1 - brace) +
+                                 "' in summary, which is fixed text: write what values say into shows, shows = \"rank "
+                                 "{rank}: …\"");
   rule.shows = table.texts("shows");
   rule.severity = table.severity();
   rule.mode = table.mode();
@@ -262,7 +266,7 @@ int rule_table(lua_State* state) {
   rule.yields_to = table.texts("yields_to");
   rule.peers = table.texts("peers");
   rule.params = table.params("params");
-  rule.jobs = table.text_map("jobs");
+  rule.jobs = table.texts_map("jobs");
   rule.causes = table.texts_map("causes");
   read_actions(table, rule);
   if (table.has("needs")) read_needs(table, rule);
@@ -313,7 +317,7 @@ int tune_table(lua_State* state) {
   tune.fire = table.persistence("fire");
   tune.clear = table.persistence("clear");
   tune.params = table.params("params");
-  if (table.has("jobs")) tune.jobs = table.text_map("jobs");
+  if (table.has("jobs")) tune.jobs = table.texts_map("jobs");
   const RowSettings rows = read_row_settings(table);
   tune.row = rows.row, tune.lateness = rows.lateness;
   table.collection().tunes.push_back(std::move(tune));

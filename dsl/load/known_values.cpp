@@ -162,6 +162,7 @@ std::vector<std::string> unknown_places(const stream::TextTemplate& text, const 
   const auto known = [&](const Place& place) {
     switch (place.kind) {
       case Place::Kind::parameter: return true;
+      case Place::Kind::label: return false;
       case Place::Kind::member: return has_name(rule.per, place.name);
       case Place::Kind::who: return named();
       case Place::Kind::culprit: return named() && has_name(graph[*rule.who].type.level, place.name);

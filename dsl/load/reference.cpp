@@ -165,7 +165,7 @@ constexpr std::string_view declarations = R"lua(---@class tocsin.need
 ---@field fire? string
 ---@field clear? string
 ---@field yields_to? string[]
----@field jobs? table<string, string>
+---@field jobs? table<string, string|string[]>
 ---@field mode? "live"|"canary"|"shadow"
 ---@field shows? string|string[]
 ---@field causes? table<string, string|string[]>

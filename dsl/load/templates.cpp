@@ -40,6 +40,9 @@ stream::Result<Place> read_place(const std::string& inside, stream::Level per,
   if (place.name.starts_with("p.")) {
     place.kind = Place::Kind::parameter;
     place.name.erase(0, 2);
+  } else if (place.name.starts_with("job.")) {
+    place.kind = Place::Kind::label;
+    place.name.erase(0, 4);
   } else if (place.name == "who") {
     place.kind = Place::Kind::who;
   } else if (!is_output(place.name) && std::find(members.begin(), members.end(), place.name) != members.end()) {

@@ -138,6 +138,11 @@ struct Trace {
     using Kind = stream::TextTemplate::Place::Kind;
     const std::string& name = place.name;
     if (place.kind == Kind::member) return;
+    if (place.kind == Kind::label) {
+      if (rule.scope == stream::Scope::cluster)
+        problem(line, what + ": {job." + name + "} is a label of a job, and a rule of the cluster is about none");
+      return;
+    }
     if (place.kind == Kind::culprit) {
       const Level wanted = *stream::level_named(name);
       const auto who = answer.outputs.find("who");

@@ -34,9 +34,12 @@ std::string shown(const ParamValue& value) {
       },
       value);
 }
-std::string shown(const std::map<std::string, std::string>& labels) {
+std::string shown(const std::map<std::string, std::vector<std::string>>& labels) {
   std::string out = "{";
-  for (const auto& [label, value] : labels) out += (out.size() > 1 ? ", " : " ") + label + " = " + shown(value);
+  for (const auto& [label, patterns] : labels)
+    out += (out.size() > 1 ? ", " : " ") + label + " = " +
+           (patterns.size() == 1 ? shown(patterns[0])
+                                 : shown(std::vector<stream::Scalar>{patterns.begin(), patterns.end()}));
   return out + " }";
 }
 

@@ -36,11 +36,11 @@ struct RuleSource {
   std::vector<std::string> yields_to, peers;
   std::vector<std::string> shows;                                   // this and the next: alternatives
   std::map<std::string, std::vector<std::string>> causes, actions;  // actions: of a cause, or of "otherwise"
+  std::map<std::string, std::vector<std::string>> jobs;             // labels, with what they allow
   std::map<std::string, NeedSource> needs;
   bool needs_refused = false;  // one of them is not among `needs`: evaluate cannot be traced
   std::map<std::string, ParamValue> params;
   std::map<std::string, double> state;
-  std::map<std::string, std::string> jobs;
   int evaluate = -1;                  // reference of the function in the registry
   int first_line = 0, last_line = 0;  // of the function
 };

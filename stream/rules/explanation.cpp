@@ -287,6 +287,10 @@ Explanation::Filled Explanation::place(const TextTemplate::Place& place, Slot sl
         return std::isinf(*number) ? Filled{} : format_number(*number, place.conversion, place.precision);
       return std::get<std::string>(found->second);
     }
+    case Kind::label: {
+      const auto label = labels_->find(place.name);
+      return label == labels_->end() || label->second.empty() ? Filled{} : label->second;
+    }
     case Kind::member: return part_of(named_member(*topology_, rule_->per, slot), place.name);
     case Kind::who: {
       const Culprits named_ones = culprits(slot);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,8 +21,14 @@ class Explanation {
  public:
   using TextOf = std::function<std::optional<std::string>(double symbol)>;
 
-  Explanation(const Rule& rule, const Graph& graph, const Evaluator& values, const Topology& topology, TextOf text)
-      : rule_(&rule), graph_(&graph), values_(&values), topology_(&topology), text_(std::move(text)) {}
+  Explanation(const Rule& rule, const Graph& graph, const Evaluator& values, const Topology& topology,
+              const std::map<std::string, std::string>& labels, TextOf text)
+      : rule_(&rule),
+        graph_(&graph),
+        values_(&values),
+        topology_(&topology),
+        labels_(&labels),
+        text_(std::move(text)) {}
 
   // Sets shows, implies, actions, not_known, cannot_decide, evidence and who for the member at `slot`.
   void write(Slot slot, AlertTransition& transition) const;
@@ -67,6 +74,7 @@ class Explanation {
   const Graph* graph_;
   const Evaluator* values_;
   const Topology* topology_;
+  const std::map<std::string, std::string>* labels_;  // of the job
   TextOf text_;
 };
 

@@ -106,7 +106,7 @@ void Judge::run(const Scheduler::Due& due) {
 bool Judge::selects(const Rule& rule) const {
   return std::all_of(rule.jobs.begin(), rule.jobs.end(), [&](const auto& wanted) {
     const auto found = facts_.labels.find(wanted.first);
-    return found != facts_.labels.end() && found->second == wanted.second;
+    return allows(wanted.second, found == facts_.labels.end() ? nullptr : &found->second);
   });
 }
 
@@ -234,8 +234,10 @@ void Judge::explain(RuleIndex index, Slot slot, AlertTransition& transition) {
     explaining_ = false;
     evaluator_.run(rule.cold);
   }
-  const Explanation explanation{rule.scripted ? view->second : rule, graph(), evaluator_, facts_.topology,
-                                [this](double symbol) { return facts_.symbols.text(symbol); }};
+  const Explanation explanation{
+      rule.scripted ? view->second : rule, graph(), evaluator_, facts_.topology, facts_.labels, [this](double symbol) {
+        return facts_.symbols.text(symbol);
+      }};
   explanation.write(slot, transition);
   add_evidence_of_findings(rule, slot, transition);
 }
@@ -259,8 +261,9 @@ void Judge::add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransitio
     if (evaluator_.truth_at(base.answer, base.per, at) != Truth::yes) continue;
     if (++explained > most_findings_explained) return;
     AlertTransition of_base;
-    Explanation{base, graph(), evaluator_, facts_.topology,
-                [this](double symbol) { return facts_.symbols.text(symbol); }}
+    Explanation{base,          graph(),
+                evaluator_,    facts_.topology,
+                facts_.labels, [this](double symbol) { return facts_.symbols.text(symbol); }}
         .write(at, of_base);
     for (auto& [name, value] : of_base.evidence) transition.evidence.emplace_back(base.name + "." + name, value);
     for (auto& [name, text] : of_base.evidence_texts)
@@ -289,7 +292,7 @@ void Judge::conclude() {
     const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
     if (rule.scripted) return std::vector<std::string>{};
     evaluator_.run(rule.hot);
-    return Explanation{rule, graph(), evaluator_, facts_.topology, {}}.missing();
+    return Explanation{rule, graph(), evaluator_, facts_.topology, facts_.labels, {}}.missing();
   });
   verdict.subject = facts_.subject, verdict.attempt = facts_.attempt;
   verdict.ended = facts_.end, verdict.end_reason = end_reason_.empty() ? "unknown" : end_reason_;

@@ -3,8 +3,20 @@
 #include <array>
 
 #include "stream/rules/alert.h"
+#include "stream/windows/text_pattern.h"
 
 namespace tocsin::stream {
+
+bool allows(const std::vector<std::string>& patterns, const std::string* value) {
+  bool wanted = false, found = false;
+  for (const std::string_view pattern : patterns) {
+    const bool negated = pattern.starts_with('!');
+    const bool fit = value && TextPattern{pattern.substr(negated ? 1 : 0)}.matches(*value);
+    if (negated && fit) return false;
+    if (!negated) wanted = true, found = found || fit;
+  }
+  return found || !wanted;
+}
 
 std::string VerdictPolicy::words(const std::string& family) const {
   const auto found = families.find(family);

@@ -42,10 +42,10 @@ struct Persistence {
 // A text with places for values: "rank {rank} tried to allocate {tried}[ of {total}]".
 struct TextTemplate {
   struct Place {
-    // culprit: the rank, gpu, node or rack of each member that `who` names
-    enum class Kind : std::uint8_t { value, who, parameter, member, culprit };
+    // culprit: the rank, gpu, node or rack of each member that `who` names; label: of the job
+    enum class Kind : std::uint8_t { value, who, parameter, member, culprit, label };
     Kind kind = Kind::value;
-    std::string name;       // of the value, the parameter, or the member's level
+    std::string name;       // of the value, the parameter, the label, or the member's level
     char conversion = 'g';  // f g e d % (a ratio in percent) s
     int precision = -1;
   };
@@ -87,6 +87,10 @@ struct StateField {
   std::optional<NodeId> write;  // the value assigned after the evaluation
 };
 
+// Whether a label may have this value, or be missing (nullptr): one of the patterns fits, and none of those after a
+// "!". A "*" in a pattern stands for any letters. With "!" alone, others and a missing label are allowed.
+[[nodiscard]] bool allows(const std::vector<std::string>& patterns, const std::string* value);
+
 // One rule, ready to run. Built by the loader.
 struct Rule {
   std::string name, family, summary, file;
@@ -99,8 +103,8 @@ struct Rule {
   std::vector<Trigger> every;
   Persistence fire, clear;
   std::vector<RuleIndex> yields_to;
-  std::vector<RuleIndex> findings;          // rules that it is built on
-  std::map<std::string, std::string> jobs;  // labels that a job must have
+  std::vector<RuleIndex> findings;                       // rules that it is built on
+  std::map<std::string, std::vector<std::string>> jobs;  // what labels of a job allow
   std::vector<std::string> peers;
   std::map<std::string, Scalar> params;
   std::vector<StateField> state;

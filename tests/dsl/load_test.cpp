@@ -234,7 +234,7 @@ TEST_CASE("cases come out neutral") {
 TEST_CASE("a site tunes a rule, and a signal's lateness, without copying them") {
   PackFiles files = pack_of(slow_rank);
   files["tunes.lua"] = R"lua(
-tune "slow_rank" { params = { ratio = 1.5 }, mode = "shadow", jobs = { partition = "X" }, fire = "for 2m" }
+tune "slow_rank" { params = { ratio = 1.5 }, mode = "shadow", jobs = { partition = "X", name = { "a-*", "!a-2" } }, fire = "for 2m" }
 tune "duty" { lateness = "40s" }
 )lua";
   const Loaded loaded = load(files);
@@ -242,7 +242,7 @@ tune "duty" { lateness = "40s" }
   const stream::Rule& slow = rule(loaded, "slow_rank");
   CHECK(std::get<double>(slow.params.at("ratio")) == 1.5);
   CHECK(slow.mode == stream::Mode::shadow);
-  CHECK(slow.jobs.at("partition") == "X");
+  CHECK(slow.jobs.at("partition") == std::vector<std::string>{"X"});
   CHECK(slow.fire.span == 2min);
   CHECK(slow.settle == 40s);
   const auto all = tuned(files);
@@ -251,7 +251,7 @@ tune "duty" { lateness = "40s" }
   CHECK(all[0].changes[0] == "params.ratio = 1.5 (it was 1.12)");
   CHECK(all[0].changes[1] == "mode = shadow (it was live)");
   CHECK(all[0].changes[2].starts_with("fire = for 120s (it was "));
-  CHECK(all[0].changes[3] == "jobs = { partition = \"X\" } (it was { })");
+  CHECK(all[0].changes[3] == "jobs = { name = { \"a-*\", \"!a-2\" }, partition = \"X\" } (it was { })");
   CHECK(all[1].changes == std::vector<std::string>{"lateness = 40s (it was 5s)"});
 }
 

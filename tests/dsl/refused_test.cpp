@@ -24,6 +24,14 @@ TEST_CASE("a declaration in parentheses is one, and one without its table is an 
   CHECK(has(problems_of(load_rules("\ncase(\"c\")")), "site.lua:2: case \"c\" has no table"));
 }
 
+TEST_CASE("a value in a summary is refused, which is fixed text") {
+  CHECK(has(reported("    return keep", "summary = \"GPU {gpu} is slow\", shows = \"x\","),
+            "site.lua:2: [r] '{gpu}' in summary, which is fixed text: write what values say into shows, shows = "
+            "\"rank {rank}: …\""));
+  CHECK(has(reported("    return keep", "summary = \"slow\", shows = \"x\", jobs = { name = {} },"),
+            "jobs.name says nothing: write a text"));
+}
+
 TEST_CASE("actions are of causes, and name what is there") {
   const auto with = [](const std::string& actions, const std::string& outputs = "{ d = job.duty:mean(), hot = keep }") {
     return reported("    return keep, " + outputs, "causes = { hot = \"it is hot\" }, actions = " + actions + ",");

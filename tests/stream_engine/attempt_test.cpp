@@ -141,6 +141,38 @@ TEST_CASE("a rule for some jobs runs only where the start's labels say so") {
   CHECK_FALSE(runs({}));
 }
 
+TEST_CASE("jobs takes lists, stars, and what a label must not be") {
+  const auto runs = [](const std::string& jobs, std::vector<EntryBuilder::Field> labels) {
+    SmallJob log{SmallJob::load(signals, rule("hot", "jobs = { " + jobs + " },", "heat", "last():above(50)"))};
+    consume(log, {"start", 0, 0, std::move(labels)});
+    for (int i = 1; i < 30; ++i) heat(log, i, 90), log.beats(i, i);
+    return log.answers.contains("hot");
+  };
+  const auto named = [](const char* name) { return std::vector<EntryBuilder::Field>{{"labels.name", 0, name, true}}; };
+  CHECK(runs("name = { \"a\", \"b\" }", named("b")));
+  CHECK_FALSE(runs("name = { \"a\", \"b\" }", named("c")));
+  CHECK(runs("name = \"llama-*\"", named("llama-7b")));
+  CHECK(runs("name = \"*a*b\"", named("ab-ab")));
+  CHECK_FALSE(runs("name = \"a*a\"", named("a")));
+  CHECK_FALSE(runs("name = \"llama-*\"", named("my-llama-7b")));
+  CHECK(runs("name = \"!debug*\"", named("llama")));
+  CHECK(runs("name = \"!debug*\"", {}));
+  CHECK_FALSE(runs("name = \"!debug*\"", named("debug-2")));
+  CHECK_FALSE(runs("name = { \"llama-*\", \"!*-test\" }", named("llama-test")));
+  CHECK(runs("name = { \"llama-*\", \"!*-test\" }", named("llama-7b")));
+  CHECK_FALSE(runs("name = { \"*\", \"!*-test\" }", {}));
+}
+
+TEST_CASE("a text names labels of the job, and leaves out those that it does not have") {
+  SmallJob log{SmallJob::load(
+      signals, rule("hot", "summary = \"s\", shows = \"job of {job.user}[ on {job.partition}][, {job.name}]\",", "heat",
+                    "last():above(50)"))};
+  consume(log, {"start", 0, 0, {{"labels.user", 0, "ann", true}, {"labels.name", 0, "llama", true}}});
+  for (int i = 1; i < 30; ++i) heat(log, i, 90), log.beats(i, i);
+  REQUIRE(log.collector.transitions.size() == 1);
+  CHECK(log.collector.transitions[0].shows == "job of ann, llama");
+}
+
 TEST_CASE("a member event says on which node and in which rack a rank is") {
   SmallJob log{heat_pack()};
   consume(log, {"member", 0, 0, {{"node", 0, "n7", true}, {"rack", 0, "r2", true}}, EntryBuilder::rank(0)});
