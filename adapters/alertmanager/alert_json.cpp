@@ -68,8 +68,7 @@ std::string culprits(const stream::AlertTransition& t) {
 std::string evidence(const stream::AlertTransition& t) {
   std::string out;
   for (const auto& [value, number] : t.evidence)
-    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", value,
-                       stream::is_absent(number) ? "unknown" : fmt::format("{:g}", number));
+    if (!stream::is_absent(number)) out += fmt::format("{}{}={:g}", out.empty() ? "" : ", ", value, number);
   for (const auto& [value, text] : t.evidence_texts)
     out += fmt::format("{}{}={}", out.empty() ? "" : ", ", value, text);
   return out;
@@ -103,6 +102,7 @@ RenderedAlert render(const stream::AlertTransition& t, const PosterOptions& opti
   labels["node"] = t.member.node;
   labels["gpu"] = t.member.gpu;
   if (t.member.level == stream::Level::rack) labels["rack"] = t.member.rack;
+  if (!t.owner.empty()) labels["owner"] = t.owner;
   if (t.mode != stream::Mode::live) labels["mode"] = name(t.mode);
 
   Texts annotations;
@@ -114,7 +114,8 @@ RenderedAlert render(const stream::AlertTransition& t, const PosterOptions& opti
   annotations["evidence"] = shortened(evidence(t));
   annotations["attempt"] = shortened(t.attempt);
   annotations["resolved"] = resolution(t);
-  if (!options.runbook_url.empty())
+  if (!t.runbook.empty()) annotations["runbook_url"] = t.runbook;
+  else if (!options.runbook_url.empty())
     annotations["runbook_url"] = replaced(replaced(options.runbook_url, "{rule}", percent_encoded(t.rule)), "{family}",
                                           percent_encoded(t.family));
 

@@ -43,8 +43,12 @@ std::string who_text(const AlertTransition& t) {
 }
 
 std::string more_text(const AlertTransition& t, const std::string& recording) {
-  if (recording.empty() || t.rule == stream::limit_rule) return "";
-  std::string text = "tocsin explain " + shell_word(recording) + " --rule " + shell_word(t.rule);
+  std::string text;
+  if (!t.runbook.empty()) text = "runbook " + t.runbook;
+  if (!t.owner.empty()) text += (text.empty() ? "owner " : ", owner ") + t.owner;
+  if (recording.empty() || t.rule == stream::limit_rule) return text;
+  text += (text.empty() ? "" : "; ") + std::string{"tocsin explain "} + shell_word(recording) + " --rule " +
+          shell_word(t.rule);
   const auto add = [&text](const char* option, const std::string& value) {
     if (!value.empty()) text += std::string{" "} + option + " " + shell_word(value);
   };

@@ -18,7 +18,7 @@ struct AlertForm {
   std::string likely;     // what the data says of the cause
   std::string action;     // a command or a decision
   std::string not_known;  // what would change the answer
-  std::string more;       // the command that shows every value; needs a recording
+  std::string more;       // runbook and owner; the command that shows every value, which needs a recording
 
   // The parts under their titles, in the order of reading; only those that have a text.
   [[nodiscard]] std::vector<std::pair<const char*, std::string>> parts() const;

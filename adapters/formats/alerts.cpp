@@ -46,30 +46,33 @@ std::string alert_to_json(const stream::AlertTransition& t) {
     evidence[value] = stream::is_absent(number) ? Json{} : json_number(number);
   for (const auto& [value, text] : t.evidence_texts) evidence[value] = text;
   for (const auto& [title, text] : alert_form(t, "JOURNAL").parts()) form[title] = text;
-  return dump({{"id", fmt::format("{:016x}", t.id)},
-               {"number", t.number},
-               {"rule", t.rule},
-               {"family", t.family},
-               {"family_words", t.family_words},
-               {"severity", name(t.severity)},
-               {"mode", name(t.mode)},
-               {"subject", t.subject},
-               {"attempt", t.attempt},
-               {"member", json_of(t.member)},
-               {"who", std::move(who)},
-               {"state", name(t.state)},
-               {"reason", name(t.reason)},
-               {"explained_by", t.explained_by},
-               {"at", stream::nanoseconds(t.at)},
-               {"since", stream::nanoseconds(t.since)},
-               {"summary", t.summary},
-               {"shows", t.shows},
-               {"implies", std::move(implies)},
-               {"actions", t.actions},
-               {"not_known", t.not_known},
-               {"cannot_decide", t.cannot_decide},
-               {"evidence", std::move(evidence)},
-               {"form", std::move(form)}});
+  Json alert{{"id", fmt::format("{:016x}", t.id)},
+             {"number", t.number},
+             {"rule", t.rule},
+             {"family", t.family},
+             {"family_words", t.family_words},
+             {"severity", name(t.severity)},
+             {"mode", name(t.mode)},
+             {"subject", t.subject},
+             {"attempt", t.attempt},
+             {"member", json_of(t.member)},
+             {"who", std::move(who)},
+             {"state", name(t.state)},
+             {"reason", name(t.reason)},
+             {"explained_by", t.explained_by},
+             {"at", stream::nanoseconds(t.at)},
+             {"since", stream::nanoseconds(t.since)},
+             {"summary", t.summary},
+             {"shows", t.shows},
+             {"implies", std::move(implies)},
+             {"actions", t.actions},
+             {"not_known", t.not_known},
+             {"cannot_decide", t.cannot_decide},
+             {"evidence", std::move(evidence)},
+             {"form", std::move(form)}};
+  if (!t.runbook.empty()) alert["runbook"] = t.runbook;
+  if (!t.owner.empty()) alert["owner"] = t.owner;
+  return dump(alert);
 }
 
 std::string verdict_to_json(const stream::Verdict& v) {

@@ -73,14 +73,17 @@ struct Assembly {
                            " is of another kind in the rule: give the same, a number, a text, a yes or no, or a list");
       else param->second = value;
     }
-    if (tune.severity) rule.severity = tune.severity;
+    if (tune.severity) rule.severity = tune.severity, rule.severities = tune.severities;
+    if (tune.runbook) rule.runbook = tune.runbook;
+    if (tune.owner) rule.owner = tune.owner;
     if (tune.mode) rule.mode = tune.mode;
     if (tune.fire) rule.fire = tune.fire;
     if (tune.clear) rule.clear = tune.clear;
     if (tune.jobs) rule.jobs = *tune.jobs;
   }
   void tune_signal(const TuneSource& tune, stream::SignalDefinition& signal) {
-    if (!tune.params.empty() || tune.severity || tune.mode || tune.fire || tune.clear || tune.jobs)
+    if (!tune.params.empty() || tune.severity || tune.mode || tune.fire || tune.clear || tune.jobs || tune.runbook ||
+        tune.owner)
       problems().add(tune.file, tune.line, "tune '" + tune.name + "': of a signal only row and lateness can be tuned");
     if (tune.row) signal.row = *tune.row;
     if (tune.lateness) signal.lateness = *tune.lateness;
@@ -338,6 +341,9 @@ struct Assembly {
     rule.file = source.file;
     rule.line = source.line;
     rule.severity = source.severity.value_or(stream::Severity::warning);
+    rule.severities = source.severities;
+    rule.runbook = source.runbook.value_or("");
+    rule.owner = source.owner.value_or("");
     rule.mode = source.mode.value_or(stream::Mode::live);
     rule.scope = source.scope;
     rule.per = stream::level_named(source.per).value_or(stream::Level::job);

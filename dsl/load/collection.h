@@ -24,7 +24,9 @@ namespace tocsin::dsl {
 struct TuneSource {
   std::string name, file;
   int line = 0;
-  std::optional<stream::Severity> severity;
+  std::optional<stream::Severity> severity;            // the highest, where `severities` has some
+  std::map<std::string, stream::Severity> severities;  // by cause, and "otherwise"
+  std::optional<std::string> runbook, owner;
   std::optional<stream::Mode> mode;
   std::optional<stream::Persistence> fire, clear;
   std::map<std::string, ParamValue> params;

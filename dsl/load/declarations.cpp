@@ -157,9 +157,9 @@ int finding(lua_State* state) {
 
 // ---- rule "x" { … }
 
-const Strings rule_keys{"family",   "severity", "summary", "per",       "every", "needs",  "peers",
-                        "params",   "fire",     "clear",   "yields_to", "shows", "causes", "actions",
-                        "evaluate", "scope",    "jobs",    "state",     "mode"};
+const Strings rule_keys{"family",   "severity", "summary", "per",       "every", "needs",   "peers",
+                        "params",   "fire",     "clear",   "yields_to", "shows", "causes",  "actions",
+                        "evaluate", "scope",    "jobs",    "state",     "mode",  "runbook", "owner"};
 
 void read_needs(const Table& table, RuleSource& rule) {
   lua_State* state = table.state();
@@ -258,7 +258,9 @@ int rule_table(lua_State* state) {
                                  "' in summary, which is fixed text: write what values say into shows, shows = \"rank "
                                  "{rank}: …\"");
   rule.shows = table.texts("shows");
-  rule.severity = table.severity();
+  table.severity(rule.severity, rule.severities);
+  rule.runbook = table.address("runbook");
+  rule.owner = table.text("owner");
   rule.mode = table.mode();
   rule.every = table.texts("every");
   rule.fire = table.persistence("fire");
@@ -302,7 +304,8 @@ int tune_table(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
   const Table table = table_argument(state, 1, "tune \"" + name + "\"");
   table.collection().unfinished.end("tune", name);
-  static const Strings keys{"jobs", "params", "mode", "severity", "fire", "clear", "row", "lateness"};
+  static const Strings keys{"jobs",  "params",  "mode",  "severity", "fire",
+                            "clear", "runbook", "owner", "row",      "lateness"};
   for (const std::string& key : table.names())
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       table.problem(key, "tune '" + name + "': '" + key + "' cannot be tuned" + nearest(key, keys) +
@@ -312,7 +315,9 @@ int tune_table(lua_State* state) {
   tune.name = name;
   tune.file = table.place().file;
   tune.line = table.place().line;
-  tune.severity = table.severity();
+  table.severity(tune.severity, tune.severities);
+  tune.runbook = table.address("runbook");
+  tune.owner = table.text("owner");
   tune.mode = table.mode();
   tune.fire = table.persistence("fire");
   tune.clear = table.persistence("clear");

@@ -42,12 +42,23 @@ struct Load {
       rule.actions.push_back({cause == "otherwise" ? "" : cause, parse("actions", written)});
   }
 
+  void check_severities(const RuleSource& source) {
+    std::vector<std::string> causes{"otherwise"};
+    for (const auto& [cause, texts] : source.causes) causes.push_back(cause);
+    for (const auto& [cause, severity] : source.severities)
+      if (std::find(causes.begin(), causes.end(), cause) == causes.end())
+        problems.add(source.file, problems.line_of_key(source.file, source.line, "severity"),
+                     "severity names '" + cause + "', which is not in causes" + nearest(cause, causes) +
+                         ": name a cause, or otherwise");
+  }
+
   void trace_rules() {
     for (std::size_t i = 0; i < pack->rules.size(); ++i) {
       stream::Rule& rule = pack->rules[i];
       const RuleSource& source = collection.rules.at(rule.name);
       const auto index = static_cast<stream::RuleIndex>(i);
       problems.about(rule.name);
+      check_severities(source);
       rule.source_hash = collection.shared.hash_with(files, source.file);
       declare_needs(collection, source, index, *pack, *graph);
       // After an unknown signal or level nothing more is known about a function.

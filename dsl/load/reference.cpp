@@ -153,7 +153,9 @@ constexpr std::string_view declarations = R"lua(---@class tocsin.need
 
 ---@class tocsin.rule
 ---@field family? string
----@field severity? "none"|"info"|"warning"|"critical"
+---@field severity? "none"|"info"|"warning"|"critical"|table<string, "info"|"warning"|"critical">
+---@field runbook? string
+---@field owner? string
 ---@field summary? string
 ---@field scope? "attempt"|"job"|"cluster"
 ---@field per "job"|"rack"|"node"|"gpu"|"rank"

@@ -40,7 +40,6 @@ std::string elsewhere(const std::string& key, const std::vector<std::string>& kn
       {"threshold", "params", "write params = { threshold = 0.5 }, and p.threshold in evaluate"},
       {"keep_firing_for", "clear", "write clear = \"for 5m\""},
       {"action", "actions", "write actions = { otherwise = \"…\" }"},
-      {"runbook", "actions", "write actions = { otherwise = \"…\" }"},
   };
   for (const Word& word : words)
     if (key == word.key && std::find(known.begin(), known.end(), word.ours) != known.end()) return word.advice;
@@ -103,6 +102,13 @@ std::optional<std::string> Table::text(const std::string& key, const std::string
   std::string result = text_at(state_, -1);
   lua_pop(state_, 1);
   return result;
+}
+
+std::optional<std::string> Table::address(const std::string& key) const {
+  auto written = text(key, "https://…");
+  if (written && !written->starts_with("https://") && !written->starts_with("http://"))
+    problem(key, key + " = \"" + *written + "\" is no address: write " + key + " = \"https://…\"");
+  return written;
 }
 
 std::optional<double> Table::number(const std::string& key) const {
@@ -238,9 +244,24 @@ std::optional<std::size_t> Table::one_of(const std::string& key, const std::vect
   return std::nullopt;
 }
 
-std::optional<stream::Severity> Table::severity() const {
+void Table::severity(std::optional<stream::Severity>& highest,
+                     std::map<std::string, stream::Severity>& by_cause) const {
   using enum stream::Severity;
-  return one_of("severity", {warning, critical, info, none});
+  push("severity");
+  const bool of_causes = lua_istable(state_, -1);
+  lua_pop(state_, 1);
+  if (!of_causes) {
+    highest = one_of("severity", {warning, critical, info, none});
+    return;
+  }
+  within("severity", "", [&](const Table& causes) {
+    for (const std::string& cause : causes.names())
+      if (const auto one = causes.one_of(cause, {warning, critical, info})) by_cause[cause] = *one;
+    if (causes.length() > 0)
+      problem("severity", "severity lists values without names: write severity = { cause = \"critical\" }");
+  });
+  highest = by_cause.emplace("otherwise", warning).first->second;
+  for (const auto& [cause, one] : by_cause) highest = std::max(*highest, one);
 }
 
 std::optional<stream::Mode> Table::mode() const {

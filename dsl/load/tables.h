@@ -29,6 +29,7 @@ class Table {
   void allow(const std::vector<std::string>& known, const std::string& what = "key", bool lists = false) const;
 
   [[nodiscard]] std::optional<std::string> text(const std::string& key, const std::string& example = "") const;
+  [[nodiscard]] std::optional<std::string> address(const std::string& key) const;  // http:// or https://
   [[nodiscard]] std::optional<double> number(const std::string& key) const;
   [[nodiscard]] std::optional<std::uint32_t> whole(const std::string& key, std::uint32_t least,
                                                    std::uint32_t most) const;
@@ -47,7 +48,8 @@ class Table {
     const auto place = one_of(key, names);
     return place ? std::optional{all.begin()[*place]} : std::nullopt;
   }
-  [[nodiscard]] std::optional<stream::Severity> severity() const;
+  // severity = "critical" into the first, or severity = { stopped = "critical", otherwise = "warning" } into both.
+  void severity(std::optional<stream::Severity>& highest, std::map<std::string, stream::Severity>& by_cause) const;
   [[nodiscard]] std::optional<stream::Mode> mode() const;
   [[nodiscard]] stream::Scope scope() const;
   // A level's name that rules of the scope can have; empty: it was reported.

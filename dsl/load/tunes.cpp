@@ -43,6 +43,13 @@ std::string shown(const std::map<std::string, std::vector<std::string>>& labels)
   return out + " }";
 }
 
+std::string shown(stream::Severity one, const std::map<std::string, stream::Severity>& by_cause) {
+  std::string out;
+  for (const auto& [cause, severity] : by_cause)
+    out += (out.empty() ? "{ " : ", ") + cause + " = " + std::string{stream::name(severity)};
+  return out.empty() ? std::string{stream::name(one)} : out + " }";
+}
+
 std::string change(const std::string& what, const std::string& now, const std::string& before) {
   return what + " = " + now + (now == before ? " (as it was)" : " (it was " + before + ")");
 }
@@ -54,8 +61,9 @@ std::vector<std::string> changes(const TuneSource& tune, RuleSource& rule) {
     if (const auto param = rule.params.find(name); param != rule.params.end())
       all.push_back(change("params." + name, shown(value), shown(std::exchange(param->second, value))));
   if (tune.severity) {
-    const auto before = std::exchange(rule.severity, tune.severity).value_or(stream::Severity::warning);
-    all.push_back(change("severity", std::string{stream::name(*tune.severity)}, std::string{stream::name(before)}));
+    const auto before = shown(rule.severity.value_or(stream::Severity::warning), rule.severities);
+    rule.severity = tune.severity, rule.severities = tune.severities;
+    all.push_back(change("severity", shown(*tune.severity, tune.severities), before));
   }
   if (tune.mode) {
     const auto before = std::exchange(rule.mode, tune.mode).value_or(stream::Mode::live);
@@ -65,6 +73,11 @@ std::vector<std::string> changes(const TuneSource& tune, RuleSource& rule) {
                                std::optional<stream::Persistence>& rules) {
     if (now) all.push_back(change(what, shown(*now), shown(std::exchange(rules, now).value_or(stream::Persistence{}))));
   };
+  const auto text = [&](const char* what, const std::optional<std::string>& now, std::optional<std::string>& rules) {
+    if (now) all.push_back(change(what, shown(*now), shown(std::exchange(rules, now).value_or(""))));
+  };
+  text("runbook", tune.runbook, rule.runbook);
+  text("owner", tune.owner, rule.owner);
   persistence("fire", tune.fire, rule.fire);
   persistence("clear", tune.clear, rule.clear);
   if (tune.jobs) all.push_back(change("jobs", shown(*tune.jobs), shown(std::exchange(rule.jobs, *tune.jobs))));

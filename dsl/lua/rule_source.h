@@ -29,7 +29,9 @@ struct RuleSource {
   int line = 0;
   std::string family, summary, per;
   stream::Scope scope = stream::Scope::attempt;
-  std::optional<stream::Severity> severity;
+  std::optional<stream::Severity> severity;            // the highest, where `severities` has some
+  std::map<std::string, stream::Severity> severities;  // by cause, and "otherwise"
+  std::optional<std::string> runbook, owner;
   std::optional<stream::Mode> mode;
   std::vector<std::string> every;
   std::optional<stream::Persistence> fire, clear;

@@ -20,7 +20,8 @@ void Judge::adopt(Judge& old, Time from) {
       return run.rule().name == rule.name && run.rule().per == rule.per;
     });
     // An alert keeps the severity and mode under which it fired: under others it fires again.
-    if (same == runs_.end() || same->rule().severity != rule.severity || same->rule().mode != rule.mode)
+    if (same == runs_.end() || same->rule().severity != rule.severity || same->rule().severities != rule.severities ||
+        same->rule().mode != rule.mode)
       old.lifecycle_.withdraw(static_cast<RuleIndex>(i), from, old.runs_, facts_.topology, publish_it);
     if (same == runs_.end()) continue;
     same->adopt(before);

@@ -55,7 +55,7 @@ constexpr std::string_view limit_rule = "alert_limit";
 struct AlertTransition : Finding {
   std::uint64_t id = 0;      // hash(rule, subject, attempt, member, first T)
   std::uint32_t number = 0;  // 1: firing
-  std::string rule, family, family_words, subject, attempt, summary;
+  std::string rule, family, family_words, subject, attempt, summary, runbook, owner;
   Severity severity = Severity::warning;
   Mode mode = Mode::live;
   NamedMember member;

@@ -1,12 +1,23 @@
 #include "stream/rules/alert_lifecycle.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "stream/rules/members.h"
 
 namespace tocsin::stream {
 namespace {
+
+// The highest of the causes that are yes, or that of "otherwise".
+Severity severity_of(const Rule& rule, const Finding& finding) {
+  std::optional<Severity> highest;
+  for (const auto& [cause, text] : finding.implies)
+    if (const auto by_cause = rule.severities.find(cause); by_cause != rule.severities.end())
+      highest = std::max(highest.value_or(Severity::none), by_cause->second);
+  const auto otherwise = rule.severities.find("otherwise");
+  return highest.value_or(otherwise == rule.severities.end() ? rule.severity : otherwise->second);
+}
 
 bool silent(const Rule& rule) { return rule.severity == Severity::none; }
 
@@ -156,7 +167,8 @@ AlertTransition AlertLifecycle::transition(RuleIndex index, Slot slot, const Lif
   t.rule = rule.name, t.family = rule.family, t.summary = rule.summary;
   t.family_words = pack_->verdict.words(rule.family);
   t.subject = names_.subject, t.attempt = life.attempt.empty() ? names_.attempt : life.attempt;
-  t.severity = rule.severity, t.mode = rule.mode;
+  t.severity = severity_of(rule, life.finding), t.mode = rule.mode;
+  t.runbook = rule.runbook, t.owner = rule.owner;
   t.member = named_member(topology, rule.per, slot);
   t.since = life.first, t.at = life.moved;
   t.shows = life.finding.shows, t.actions = life.finding.actions;
@@ -224,6 +236,7 @@ void AlertLifecycle::fire(RuleIndex index, Slot slot, Life& life, const Call& ca
   AlertTransition t = transition(index, slot, life, call.topology);
   t.state = AlertState::firing;
   if (call.explain) (*call.explain)(index, slot, t);
+  t.severity = severity_of(rule, t);
   life.finding = t, life.pid = t.member.pid;
   call.publish(t);
 }

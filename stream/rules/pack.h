@@ -95,8 +95,10 @@ struct StateField {
 struct Rule {
   std::string name, family, summary, file;
   int line = 0;
-  std::uint64_t source_hash = 0;  // of the text of its file, and of those that it names
-  Severity severity = Severity::warning;
+  std::uint64_t source_hash = 0;               // of the text of its file, and of those that it names
+  Severity severity = Severity::warning;       // of an alert, or the highest that it can have
+  std::map<std::string, Severity> severities;  // of alerts by cause, and "otherwise"; or empty
+  std::string runbook, owner;                  // an address, a team; or empty
   Mode mode = Mode::live;
   Scope scope = Scope::attempt;
   Level per = Level::job;

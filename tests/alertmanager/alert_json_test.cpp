@@ -40,6 +40,21 @@ TEST_CASE("an alert has few and stable labels, and its texts as annotations") {
   CHECK(render(test::slow_rank(), decorated({}, "https://tocsin.example/t/", "")).generator_url == alert.generator_url);
 }
 
+TEST_CASE("a rule's own runbook comes before the configured one, and its owner is a label") {
+  auto transition = test::slow_rank();
+  transition.runbook = "https://r/1", transition.owner = "hardware";
+  const auto alert = render(transition, decorated({{"owner", "site"}}, "", "http://r/{rule}"));
+  CHECK(alert.labels.find(R"("owner":"hardware")") != std::string::npos);
+  CHECK(alert.annotations.find(R"("runbook_url":"https://r/1")") != std::string::npos);
+  CHECK(alert.annotations.find(R"(\nmore: runbook https://r/1, owner hardware)") != std::string::npos);
+}
+
+TEST_CASE("a value that is not known is not among the evidence") {
+  auto transition = test::slow_rank();
+  transition.evidence[0].second = stream::absent;
+  CHECK(render(transition, {}).annotations.find(R"("evidence":"typical=0.1")") != std::string::npos);
+}
+
 TEST_CASE("labels never change with an alert's values, its state or its reason") {
   auto other = test::resolved(test::slow_rank(), stream::ResolveReason::explained);
   other.explained_by = "throttle";

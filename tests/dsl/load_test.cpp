@@ -255,6 +255,22 @@ tune "duty" { lateness = "40s" }
   CHECK(all[1].changes == std::vector<std::string>{"lateness = 40s (it was 5s)"});
 }
 
+TEST_CASE("a site gives a rule a severity for each cause, a runbook and an owner") {
+  PackFiles files = pack_of(slow_rank);
+  files["tunes.lua"] =
+      "tune \"slow_rank\" { severity = { throttled = \"critical\" }, runbook = \"https://r/1\", owner = \"hardware\" }";
+  const Loaded loaded = load(files);
+  CHECK(problems_of(loaded) == "");
+  const stream::Rule& slow = rule(loaded, "slow_rank");
+  CHECK(slow.severity == stream::Severity::critical);
+  CHECK(slow.severities.at("otherwise") == stream::Severity::warning);
+  CHECK(slow.runbook == "https://r/1");
+  CHECK(slow.owner == "hardware");
+  CHECK(tuned(files)[0].changes ==
+        std::vector<std::string>{"severity = { otherwise = warning, throttled = critical } (it was warning)",
+                                 "runbook = \"https://r/1\" (it was \"\")", "owner = \"hardware\" (it was \"\")"});
+}
+
 TEST_CASE("a directory that is added to a pack may have signals of its own, in its signals.lua") {
   PackFiles files = pack_of(slow_rank);
   files["/etc/rules.d/signals.lua"] = "signals { inlet = { kind = \"gauge\", unit = \"celsius\", owner = \"node\" } }";

@@ -24,6 +24,18 @@ TEST_CASE("a declaration in parentheses is one, and one without its table is an 
   CHECK(has(problems_of(load_rules("\ncase(\"c\")")), "site.lua:2: case \"c\" has no table"));
 }
 
+TEST_CASE("a severity is that of a cause that there is, and a runbook has an address") {
+  const auto with = [](const std::string& head) {
+    return reported("    return keep, { hot = keep }", "causes = { hot = \"it is hot\" }, " + head);
+  };
+  CHECK(with("severity = { hot = \"critical\", otherwise = \"info\" },") == "");
+  CHECK(has(with("severity = { hat = \"critical\" },"),
+            "severity names 'hat', which is not in causes (hot?): name a cause, or otherwise"));
+  CHECK(
+      has(with("severity = { hot = \"crit\" },"), "hot = \"crit\" (critical?): write one of warning, critical, info"));
+  CHECK(has(with("runbook = \"wiki/hot\","), "runbook = \"wiki/hot\" is no address: write runbook = \"https://…\""));
+}
+
 TEST_CASE("a value in a summary is refused, which is fixed text") {
   CHECK(has(reported("    return keep", "summary = \"GPU {gpu} is slow\", shows = \"x\","),
             "site.lua:2: [r] '{gpu}' in summary, which is fixed text: write what values say into shows, shows = "

@@ -151,3 +151,23 @@ TEST_CASE("an alert names the signals without which its rule decided, and what i
       Texts{"slow, third are unknown: taken as no"});  // a signal is in one sentence, whatever asks for it
   CHECK(doubts(hot + " | " + cold).empty());
 }
+
+TEST_CASE("an alert has the highest severity of the causes that are yes when it fires, and resolves with it") {
+  const std::string text =
+      "rule \"r\" { per = \"rank\", every = \"10s\", summary = \"r\", shows = \"x\", causes = { hot = \"hot\", hotter "
+      "= "
+      "\"hotter\" },\n"
+      "  severity = { hot = \"warning\", hotter = \"critical\", otherwise = \"info\" },\n"
+      "  needs = { fast = signal \"fast\" { over = \"10s\" } },\n  evaluate = function(job)\n"
+      "    local fast = job.fast:last()\n"
+      "    return fast:above(70), { hot = fast:above(80), hotter = fast:above(90) }\n  end }";
+  LiveJob job{{{"signals.lua", signals}, {"rules.lua", text}}, 3};
+  job.feed(40, [](std::uint32_t r) { return LiveJob::Values{{"fast", 75.0 + 10 * r}}; });
+  job.feed(40, [](std::uint32_t) { return LiveJob::Values{{"fast", 50.0}}; });
+  REQUIRE(job.published.size() == 6);
+  for (const auto& t : job.published) {
+    const std::vector<stream::Severity> by_rank{stream::Severity::info, stream::Severity::warning,
+                                                stream::Severity::critical};
+    CHECK(t.severity == by_rank.at(*t.member.rank));
+  }
+}
