@@ -230,10 +230,10 @@ int explain(const ExplainOptions& options) {
   if (!journal) return cannot("explain", journal.error().message);
   std::optional<Explained> found;
   std::string wrong;
-  bool rule_seen = false;
+  bool rule_seen = false, labelled = false;
   std::optional<Time> first;
   Time last = stream::long_ago;
-  std::set<std::string, std::less<>> rules, jobs;
+  std::set<std::string, std::less<>> rules, jobs, judged;  // judged: jobs for which the rule ran
   RunOptions run;
   run.journal = *journal;
   run.rules = options.rules;
@@ -245,6 +245,8 @@ int explain(const ExplainOptions& options) {
     if (!first) first = evaluation.tick;
     last = std::max(last, evaluation.tick);
     if (evaluation.rule.name != options.rule) return;
+    labelled = !evaluation.rule.jobs.empty();
+    if (!judged.contains(evaluation.subject)) judged.emplace(evaluation.subject);
     if (!options.subject.empty() && evaluation.subject != options.subject) return;
     rule_seen = true;
     if (wrong.empty()) wrong = misfit(options, evaluation.rule);
@@ -278,6 +280,9 @@ int explain(const ExplainOptions& options) {
   if (rule_seen) {
     say("tocsin explain: rule '{}' ran, but not for that member at or after that time\n",
         formats::printable(options.rule));
+  } else if (!judged.empty()) {
+    say("tocsin explain: rule '{}' did not run for job '{}'{}. It ran for: {}\n", formats::printable(options.rule),
+        formats::printable(options.subject), labelled ? ": its `jobs` leaves the job out" : "", list(judged));
   } else {
     say("tocsin explain: no rule '{}' ran in this log. These did: {}\n", formats::printable(options.rule), list(rules));
   }

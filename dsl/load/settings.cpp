@@ -5,6 +5,7 @@
 #include <lua.hpp>
 
 #include "dsl/load/tables.h"
+#include "dsl/lua/durations.h"
 #include "dsl/lua/environment.h"
 #include "dsl/lua/host.h"
 #include "dsl/lua/problems.h"
@@ -29,17 +30,28 @@ double positive_factor(const Table& alias, const std::string& key) {
 void check_unit(const Table& table, const std::string& key, const std::string& unit) {
   static const Strings units{"none", "ratio", "count",   "seconds", "bytes", "bits",   "text",
                              "MHz",  "watts", "celsius", "joules",  "hertz", "tokens", "samples"};
-  const auto known = [](std::string_view part) {
-    return std::any_of(units.begin(), units.end(),
-                       [&](const std::string& one) { return part == one || stream::unit_factor(part, one); });
+  // A value of a line is converted from it; a signal is kept in the unit that others have.
+  const auto kept_in = [](std::string_view part) {
+    const auto same = std::find(units.begin(), units.end(), part);
+    return same != units.end() ? same : std::find_if(units.begin(), units.end(), [&](const std::string& one) {
+      return stream::unit_factor(part, one).has_value();
+    });
   };
   std::string_view left = unit;
   for (;;) {
     const std::size_t end = std::min(left.find_first_of("/*"), left.size());
-    if (!known(left.substr(0, end)))
+    const auto part = left.substr(0, end);
+    const auto kept = kept_in(part);
+    if (kept != units.end() && *kept != part && key == "unit")
+      table.collection().problems->warn(
+          table.place().file, table.line_of(key),
+          "unit \"" + std::string{part} + "\" is neither shown in alerts nor comparable with " + *kept + ": write \"" +
+              *kept + "\", and convert values that come in " + std::string{part} +
+              " by an alias, aliases = { name = " + shown(*stream::unit_factor(part, *kept)) + " }");
+    if (kept == units.end())
       return table.problem(
           key,
-          "no unit \"" + std::string{left.substr(0, end)} + "\"" + nearest(left.substr(0, end), units) +
+          "no unit \"" + std::string{part} + "\"" + nearest(part, units) +
               ": write none, ratio, count, seconds, bytes, bits, MHz, watts, celsius, tokens, samples or text, or a "
               "quotient of them, bytes/seconds");
     if (end == left.size()) return;

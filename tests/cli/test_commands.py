@@ -286,25 +286,6 @@ case "no leak" { ranks = 2, { lasting = "2m" } }
             self.assertIn(f"\n  {command} ", everything)
             self.assertIn("Print", tocsin(command, "--help").stdout)
 
-    def test_a_rule_runs_only_on_jobs_with_its_labels(self):
-        rules = self.base / "labelled"
-        subprocess.run(["cp", "-r", ROOT / "rules", rules], check=True)
-        (rules / "site.lua").write_text(
-            'rule "site_hot" { severity = "warning", per = "job", every = "10s", summary = "x", jobs = { partition = "a" },\n'
-            '  needs = { s = signal "step" { over = "attempt" } }, shows = "x",\n'
-            '  evaluate = function(job, p) return job.s:count():above(0):any("job") end }\n')
-        lines = self.base / "labelled.jsonl"
-        with lines.open("w") as out:
-            for job in "ab":
-                out.write(json.dumps({"t": BEGIN, "job": job, "event": "start", "world_size": 1, "labels": {"partition": job}}) + "\n")
-            for second in range(1, 60):
-                for job in "ab":
-                    out.write(json.dumps({"t": BEGIN + second, "job": job, "rank": 0, "signal": "step", "value": second}) + "\n")
-        self.assertEqual(tocsin("ingest", lines, "--to", self.base / "labelled-journal").returncode, 0)
-        reported = tocsin("replay", self.base / "labelled-journal", "--rules", rules, "--quiet", "--alerts", "-").stdout
-        alerts = [json.loads(line) for line in reported.splitlines() if line.startswith("{")]
-        self.assertEqual({a["subject"] for a in alerts if a.get("rule") == "site_hot"}, {"a"})
-
     def test_what_cannot_be_done_is_one_line_that_says_why(self):
         journal = self.base / "journal"
         for arguments, reported in (

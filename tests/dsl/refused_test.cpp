@@ -166,6 +166,10 @@ TEST_CASE("a unit that is none, and a family that the verdict does not know, are
         load({{"signals.lua", "signals { x = { kind = \"gauge\", owner = \"rank\", unit = \"" + written + "\" } }"}}));
   };
   CHECK(has(unit("secnds"), "no unit \"secnds\" (seconds?): write none, ratio, count"));
+  const auto warned = load({{"signals.lua", "signals { x = { kind = \"gauge\", owner = \"rank\", unit = \"GB\" } }"}});
+  CHECK(has(problems_of(warned, true),
+            "warning: unit \"GB\" is neither shown in alerts nor comparable with bytes: write \"bytes\", and convert "
+            "values that come in GB by an alias, aliases = { name = "));
   CHECK(has(unit("bytes/secnds"), "no unit \"secnds\" (seconds?)"));
   for (const char* known : {"none", "bytes/seconds", "count/seconds", "ms", "KiB", "MHz", "celsius"})
     CHECK(unit(known) == "");
