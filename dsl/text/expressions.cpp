@@ -110,8 +110,8 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
                                                         std::vector<TextProblem>& problems, DatabaseStore* store) {
   const std::size_t before = problems.size();
   auto set = std::make_shared<Expressions>();
-  std::vector<std::string> texts;
-  std::map<std::string, std::size_t> place_of;  // in the texts
+  std::array<std::vector<std::string>, 2> texts;  // of the scans
+  std::map<std::string, std::size_t> place_of;    // in the texts
   std::map<std::pair<int, std::string>, const Definition*> named;
   for (const Definition& definition : definitions) {
     Reading reading(definition, problems);
@@ -129,9 +129,11 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
       expression.captures = reading.expression(line, "line");
       if (!expression.captures || !reading.number_groups(*expression.captures, expression.capture_of)) continue;
       const std::string& scanned = definition.scan.empty() ? line : definition.scan;
-      const auto [place, is_new] = place_of.try_emplace(scanned, texts.size());
-      if (is_new) texts.push_back(scanned), set->scanned_for_.emplace_back();
-      set->scanned_for_[place->second].push_back(static_cast<std::uint32_t>(set->expressions_.size()));
+      const std::size_t which = treats_digits_alike(for_capturing(scanned)) ? 0 : 1;
+      auto& scanned_for = set->scans_[which].scanned_for;
+      const auto [place, is_new] = place_of.try_emplace(scanned, scanned_for.size());
+      if (is_new) texts[which].push_back(scanned), scanned_for.emplace_back();
+      scanned_for[place->second].push_back(static_cast<std::uint32_t>(set->expressions_.size()));
       set->expressions_.push_back(std::move(expression));
     }
     Rule& rule = set->rules_.emplace_back();
@@ -165,29 +167,43 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
   }
   if (problems.size() != before) return nullptr;
 
-  std::vector<Scanner::Refusal> refused;
-  set->scanner_ = Scanner::compile(texts, refused, store);
-  for (const Scanner::Refusal& refusal : refused) {
-    const Definition& definition = definitions[set->expressions_[set->scanned_for_[refusal.expression].front()].rule];
-    Reading(definition, problems)
-        .problem("Vectorscan does not take `" + texts[refusal.expression] + "`: " + refusal.message +
-                 "; RE2 does, so write it in the syntax that both know: no \\pN or \\C, bounded repeats below 1000, "
-                 "and something that "
-                 "must occur");
+  for (std::size_t which = 0; which < texts.size(); ++which) {
+    std::vector<Scanner::Refusal> refused;
+    Expressions::Scan& scan = set->scans_[which];
+    scan.scanner = Scanner::compile(texts[which], refused, store);
+    for (const Scanner::Refusal& refusal : refused) {
+      const Definition& definition = definitions[set->expressions_[scan.scanned_for[refusal.expression].front()].rule];
+      Reading(definition, problems)
+          .problem("Vectorscan does not take `" + texts[which][refusal.expression] + "`: " + refusal.message +
+                   "; RE2 does, so write it in the syntax that both know: no \\pN or \\C, bounded repeats below 1000, "
+                   "and something that must occur");
+    }
   }
   if (problems.size() != before) return nullptr;
   return set;
 }
 
-void Expressions::scan(std::string_view text, Scanner::Scratch& scratch, std::vector<std::uint32_t>& found) const {
-  scanner_->scan(text, scratch, found);
+// Puts the expressions of the texts that occur in the place of what was found before.
+void Expressions::Scan::add(std::string_view text, Scanner::Scratch& scratch, std::vector<std::uint32_t>& found) const {
+  scanner->scan(text, scratch, found);
   const std::size_t texts = found.size();
   for (std::size_t i = 0; i < texts; ++i) {
-    const auto& expressions = scanned_for_[found[i]];
+    const auto& expressions = scanned_for[found[i]];
     found.insert(found.end(), expressions.begin(), expressions.end());
   }
   found.erase(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(texts));
-  std::sort(found.begin(), found.end());
+}
+
+void Expressions::scan(std::string_view text, Workspace& workspace, std::vector<std::uint32_t>& found) const {
+  const std::vector<std::uint32_t>* known = workspace.shapes.found();
+  if (known == nullptr) {
+    scans_[0].add(text, workspace.scratch[0], workspace.alike);
+    workspace.shapes.found(workspace.alike);
+    known = &workspace.alike;
+  }
+  scans_[1].add(text, workspace.scratch[1], found);
+  found.insert(found.end(), known->begin(), known->end());
+  if (found.size() > 1) std::sort(found.begin(), found.end());
 }
 
 std::span<const Expression> Expressions::of(std::uint32_t rule) const {

@@ -70,9 +70,16 @@ class Expressions {
   static std::shared_ptr<const Expressions> compile(std::span<const Definition> definitions,
                                                     std::vector<TextProblem>& problems, DatabaseStore* store = nullptr);
 
-  [[nodiscard]] Scanner::Scratch make_scratch() const { return scanner_->make_scratch(); }
+  // The memory of searches, which the extractors of a shard share.
+  struct Workspace {
+    explicit Workspace(const Expressions& of)
+        : scratch{of.scans_[0].scanner->make_scratch(), of.scans_[1].scanner->make_scratch()} {}
+    std::array<Scanner::Scratch, 2> scratch;
+    Shapes shapes;
+    std::vector<std::uint32_t> alike;  // reused between scans
+  };
   // The expressions that may match, ascending.
-  void scan(std::string_view text, Scanner::Scratch& scratch, std::vector<std::uint32_t>& found) const;
+  void scan(std::string_view text, Workspace& workspace, std::vector<std::uint32_t>& found) const;
   [[nodiscard]] const Expression& expression(std::uint32_t id) const { return expressions_[id]; }
   [[nodiscard]] const Rule& rule(std::uint32_t index) const { return rules_[index]; }
   [[nodiscard]] std::span<const Rule> rules() const noexcept { return rules_; }
@@ -84,8 +91,12 @@ class Expressions {
   std::vector<Rule> rules_;
   std::vector<Expression> expressions_;  // ascending by rule
   std::vector<std::size_t> first_;       // by rule
-  std::unique_ptr<Scanner> scanner_;
-  std::vector<std::vector<std::uint32_t>> scanned_for_;  // by text of the scanner: the expressions that share it
+  struct Scan {
+    std::unique_ptr<Scanner> scanner;
+    std::vector<std::vector<std::uint32_t>> scanned_for;  // by text of the scanner: the expressions that share it
+    void add(std::string_view text, Scanner::Scratch& scratch, std::vector<std::uint32_t>& found) const;
+  };
+  std::array<Scan, 2> scans_;  // for texts that treat digits alike, whose finds are remembered by shape; for others
 };
 
 }  // namespace tocsin::dsl::text

@@ -149,7 +149,7 @@ void Lines::take_clean(std::string_view text, const LineRecord& line, Time arriv
 }
 
 void Lines::apply(const Piece& piece, Extracted& out) {
-  expressions_->scan(piece.body, workspace_->scratch, found_);
+  expressions_->scan(piece.body, *workspace_, found_);
   if (found_.empty() && open_.none()) return;
 
   const Rule* joined = open_.none() ? nullptr : join(piece, out);
@@ -331,11 +331,11 @@ namespace {
 class TextExtraction final : public stream::Extraction {
  public:
   TextExtraction(std::shared_ptr<const Expressions> expressions, std::uint64_t hash,
-                 std::shared_ptr<Lines::Workspace> workspace = nullptr)
+                 std::shared_ptr<Expressions::Workspace> workspace = nullptr)
       : expressions_(std::move(expressions)), hash_(hash), workspace_(std::move(workspace)) {}
   [[nodiscard]] std::shared_ptr<stream::Extraction> open() const override {
     return std::make_shared<TextExtraction>(expressions_, hash_,
-                                            std::make_shared<Lines::Workspace>(expressions_->make_scratch()));
+                                            std::make_shared<Expressions::Workspace>(*expressions_));
   }
   [[nodiscard]] std::unique_ptr<stream::Extractor> make() override {
     return std::make_unique<Lines>(expressions_, workspace_);
@@ -345,7 +345,7 @@ class TextExtraction final : public stream::Extraction {
  private:
   std::shared_ptr<const Expressions> expressions_;
   std::uint64_t hash_;
-  std::shared_ptr<Lines::Workspace> workspace_;
+  std::shared_ptr<Expressions::Workspace> workspace_;
 };
 
 std::uint64_t hash_of(std::span<const Definition> definitions) {

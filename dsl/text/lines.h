@@ -32,12 +32,7 @@ struct TextCounters {
 // searches with the other extractors of its shard.
 class Lines final : public stream::Extractor {
  public:
-  struct Workspace {
-    explicit Workspace(Scanner::Scratch of_scans) : scratch(std::move(of_scans)) {}
-    Scanner::Scratch scratch;
-    Shapes shapes;
-  };
-  Lines(std::shared_ptr<const Expressions> expressions, std::shared_ptr<Workspace> workspace)
+  Lines(std::shared_ptr<const Expressions> expressions, std::shared_ptr<Expressions::Workspace> workspace)
       : expressions_(std::move(expressions)), workspace_(std::move(workspace)) {}
 
   void line(const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out) override;
@@ -76,7 +71,7 @@ class Lines final : public stream::Extractor {
   [[nodiscard]] bool counts(const Rule& rule, const Captures& captures, const stream::MemberKey& member);
 
   std::shared_ptr<const Expressions> expressions_;
-  std::shared_ptr<Workspace> workspace_;
+  std::shared_ptr<Expressions::Workspace> workspace_;
   OpenRecords open_;
   std::map<OwnedMember, double> totals_;  // the totals of progress bars
   TextCounters counters_;

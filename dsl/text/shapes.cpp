@@ -91,6 +91,18 @@ void Shapes::look_up() {
   std::copy_n(shape.begin(), line_.size(), known_->text.begin());
   known_->size = static_cast<std::uint16_t>(line_.size());
   known_->results = known_->groups = 0;
+  known_->scanned = false;
+}
+
+const std::vector<std::uint32_t>* Shapes::found() {
+  if (!looked_up_) look_up();
+  return known_ != nullptr && known_->scanned ? &known_->found : nullptr;
+}
+
+void Shapes::found(std::span<const std::uint32_t> expressions) {
+  if (known_ == nullptr) return;
+  known_->scanned = true;
+  known_->found.assign(expressions.begin(), expressions.end());
 }
 
 const Shapes::Result* Shapes::find(const Regex& regex) noexcept {

@@ -33,6 +33,9 @@ class Shapes {
   }
   // As RE2::Match() anywhere in the text. Remembered if the text is the line.
   bool match(const Regex& regex, std::string_view text, std::span<re2::StringPiece> groups);
+  // What a scan for expressions that treat digits alike found in the line; null: not known.
+  [[nodiscard]] const std::vector<std::uint32_t>* found();
+  void found(std::span<const std::uint32_t> expressions);
   [[nodiscard]] std::uint64_t recalled() const noexcept { return recalled_; }  // matches, without a search
 
  private:
@@ -49,6 +52,8 @@ class Shapes {
   struct Shape {
     std::array<char, longest> text;
     std::uint16_t size = 0, results = 0, groups = 0;
+    bool scanned = false;
+    std::vector<std::uint32_t> found;
     std::array<Result, most_results> result;
     std::array<Group, most_groups> group;
   };
