@@ -341,9 +341,6 @@ struct Assembly {
     rule.file = source.file;
     rule.line = source.line;
     rule.severity = source.severity.value_or(stream::Severity::warning);
-    rule.severities = source.severities;
-    rule.runbook = source.runbook.value_or("");
-    rule.owner = source.owner.value_or("");
     rule.mode = source.mode.value_or(stream::Mode::live);
     rule.scope = source.scope;
     rule.per = stream::level_named(source.per).value_or(stream::Level::job);

@@ -42,7 +42,10 @@ struct Load {
       rule.actions.push_back({cause == "otherwise" ? "" : cause, parse("actions", written)});
   }
 
-  void check_severities(const RuleSource& source) {
+  void take_alert(const RuleSource& source, stream::Rule& rule) {
+    rule.severities = source.severities;
+    rule.runbook = source.runbook.value_or("");
+    rule.owner = source.owner.value_or("");
     std::vector<std::string> causes{"otherwise"};
     for (const auto& [cause, texts] : source.causes) causes.push_back(cause);
     for (const auto& [cause, severity] : source.severities)
@@ -58,7 +61,7 @@ struct Load {
       const RuleSource& source = collection.rules.at(rule.name);
       const auto index = static_cast<stream::RuleIndex>(i);
       problems.about(rule.name);
-      check_severities(source);
+      take_alert(source, rule);
       rule.source_hash = collection.shared.hash_with(files, source.file);
       declare_needs(collection, source, index, *pack, *graph);
       // After an unknown signal or level nothing more is known about a function.
