@@ -269,6 +269,16 @@ TEST_CASE("a sample from the far future takes the place of its arrival, and open
   CHECK(bench.history->retained_samples() <= 10);
 }
 
+TEST_CASE("a slope needs values in half of its window, not in all of it") {
+  Bench bench;
+  bench.add(signal("load"));
+  const NodeId slope = bench.reduce(bench.window("load", 30s), Op::w_slope);
+  bench.begin();
+  for (int t = 1; t <= 20; ++t) bench.sample("load", 1, t, t, t);
+  CHECK(is_absent(bench.look(slope, 14)[1]));
+  CHECK(bench.look(slope, 20)[1] == doctest::Approx(1));
+}
+
 TEST_CASE("signals that no window asks for are not taken") {
   Bench bench;
   bench.add(signal("load"));
