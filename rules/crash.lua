@@ -1,15 +1,7 @@
 -- A1: what fails by an error of its own, before the first step and at any other time.
 
--- What launchers raise for others, what a person asked for, and what nobody heeds; the rest is somebody's own.
-local OTHERS = { "unheeded", "KeyboardInterrupt", "SignalException", "SystemExit", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildFailedError",
-                 "ProcessExitedException", "ProcessRaisedException", "CalledProcessError", "ConnectionResetError",
-                 "BrokenPipeError", "ConnectionRefusedError", "WorkerCrashedError", "RayTaskError" }
+local ends = shared "ends"
 
--- An error after which steps go on was survived.
-local function goes_on(job, word, after)
-  local age = word:age()
-  return ((age - job.step:age():min("job")):above(after) & age:below("10000h")):surely()
-end
 -- What was raised while the first own exception was handled, or because of it ("During handling of", "direct cause
 -- of"): the last of such a chain ended the program. Only where the rank that failed first has one.
 local function chain_of(first, own, early)
@@ -23,15 +15,12 @@ local function site_of(job, whole, chain)
   local owned = job.first:where { code = "own" }
   return owned:first("place"), (whole:first("code"):is("library") & owned:count():above(0) & ~chain):surely()
 end
--- What another start of the training came after, and an exception of its own.
-local function of_earlier_start(job, word, own)
-  return ((word:age() - job.again:age()):above(3) & (word:age() - own:age():min("job")):above(3)
-          & word:age():below("10000h")):surely()
-end
 -- What the program's own code raises after the training is over, and no thread of a helper, ended the program: a last
 -- test, an export.
-local function after_all(job, first) return ((job.finished:age() - first:except { part = "thread" }:where { code = "own" }:age()):above(0)):surely() end
-local function well(job) return job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() end
+local function after_all(job, first)
+  local own = first:except { part = "thread" }:where { code = "own" }
+  return (job.finished:age() - own:age()):above(0):surely()
+end
 
 rule "startup_crash" {
   family = "A1", severity = "critical", per = "job", every = "end",
@@ -57,8 +46,10 @@ rule "startup_crash" {
     again    = signal "run_started"       { over = "attempt" },
     stood    = finding { "rank_stopped", "job_stopped" },
   },
-  yields_to = { "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable",
-                "collective_timeout", "node_down", "node_lost", "preempted" },
+  yields_to = {
+    "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable",
+    "collective_timeout", "node_down", "node_lost", "preempted",
+  },
   shows = "failed before the first step[: {who}]",
   causes = {
     exception   = { "{class}[: {message}][, in {place}]", "an exception without a name[, in {place}]" },
@@ -97,10 +88,10 @@ rule "startup_crash" {
     -- Ranks that waited too long for a stopped one fail without an error of their own
     local failed  = ended:any("job") & ~job.stood:ever():surely()
     local over    = failed | job.ended:last():is("failed"):surely()
-    local own     = job.raised:except { exception = OTHERS, part = { "consequence", "no room" } }
+    local own     = job.raised:except { exception = ends.others, part = { "consequence", "no room" } }
     local function any(events)
       return (events:seen() & ~(events:age():above(p.line) & events:age():below("10000h")):surely()
-              & ~of_earlier_start(job, events, own)):any("job")
+              & ~ends.of_earlier_start(job, events, own)):any("job")
     end
     -- A program that refused its command line has ended: whom a person interrupts after it is another start.
     local refused = job.usage:age():min("job")
@@ -108,7 +99,7 @@ rule "startup_crash" {
     local usage   = any(job.usage)
                   & ~(asked:count():above(0) & refused:below("10000h")
                       & ~(asked:age():at_least(refused - p.ended) & asked:age():below("10000h")):surely()):surely()
-    local first   = job.first:except { exception = OTHERS, part = { "consequence", "no room" } }
+    local first   = job.first:except { exception = ends.others, part = { "consequence", "no room" } }
     -- Whose own exception came first, or all of them where most ranks fail in the same way.
     local came    = own:seen()
     -- One that came at this very tick has no age yet
@@ -117,7 +108,7 @@ rule "startup_crash" {
     local most    = came:count("job"):above((~came):count("job"))
     local no_room = job.raised:where { part = "no room" }:seen()
     local raised  = (came & most) | early | no_room | (job.usage:seen() & usage)
-    local broken  = (job.broken:count():above(0) & ~goes_on(job, job.broken, 10)):surely():any("job")
+    local broken  = (job.broken:count():above(0) & ~ends.goes_on(job, job.broken, 10)):surely():any("job")
     local storage = any(job.full) | any(job.denied) | broken
     local missing = any(job.module) | any(job.library)
     local gpu     = any(job.gpu) | no_room:any("job")
@@ -126,7 +117,7 @@ rule "startup_crash" {
                   | job.failed:seen():any("job")
     local crash   = (came:any("job") & lately) | usage | storage | missing | asset | gpu | failed
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    local well    = well(job) | (job.finished:seen() & ~after_all(job, first))
+    local well    = ends.well(job) | (job.finished:seen() & ~after_all(job, first))
     local chain, linked = chain_of(first, own, early)
     local whole  = first:except { exception = "cut off" }
     local named  = whole:seen()
@@ -135,9 +126,13 @@ rule "startup_crash" {
     local parts  = part:seen()
     local site, reached = site_of(job, whole, chain)
     return crash & ~begun & ~well,
-      { who = raised | (ended & ~raised:any("job")), exception = named & (placed | ~parts) & ~reached, reached = reached, site = site, torn = named & ~placed & parts, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), cut = parts & ~named, where = part:first("place"),
-        linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"),
-        environment = missing, asset = asset, storage = storage, usage = usage, gpu = gpu }
+      {
+        who = raised | (ended & ~raised:any("job")), exception = named & (placed | ~parts) & ~reached,
+        reached = reached, site = site, torn = named & ~placed & parts, class = whole:first("exception"),
+        message = whole:first("message"), place = whole:first("place"), cut = parts & ~named,
+        where = part:first("place"), linked = chain, last = linked:last("exception"), words = linked:last("message"),
+        at = linked:last("place"), environment = missing, asset = asset, storage = storage, usage = usage, gpu = gpu,
+      }
   end,
 }
 
@@ -161,8 +156,11 @@ rule "exception" {
   -- those that run code on trial: `often` of them are older than two minutes, steps are not, and one came after the
   -- last of them. Where a step takes minutes: `always` of them are older than ten.
   params = { together = 0.5, after = 30, last = "5m", often = 3, steps = "2m", always = 8, slowly = "10m" },
-  yields_to = { "startup_crash", "storage_lost", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
-                "collective_hang", "collective_timeout", "loss_not_finite", "node_down", "node_lost", "preempted" },
+  yields_to = {
+    "startup_crash", "storage_lost", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error",
+    "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable", "collective_hang", "collective_timeout",
+    "loss_not_finite", "node_down", "node_lost", "preempted",
+  },
   shows = { "{class}[: {message}][, in {place}][; on {who}]", "an exception without a name[, in {place}][; on {who}]" },
   causes = {
     own    = "raised by the job's own code or data: the place is the last line outside of libraries",
@@ -178,8 +176,8 @@ rule "exception" {
     },
   },
   evaluate = function(job, p)
-    local own     = job.raised:except { exception = OTHERS, part = "consequence" }
-    local first   = job.first:except { exception = OTHERS, part = "consequence" }
+    local own     = job.raised:except { exception = ends.others, part = "consequence" }
+    local first   = job.first:except { exception = ends.others, part = "consequence" }
     local came    = own:seen()
     -- One that came at this very tick has no age yet
     local since   = (came & own:age():below("10000h")):surely():choose(own:age(), 0)
@@ -187,15 +185,15 @@ rule "exception" {
     local begun   = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     local lately  = ~(first:age():above(p.last) & first:age():below("10000h")):surely() | job.failed:seen():any("job")
     local known   = (first:count() - job.new:except {
-      exception = OTHERS, part = "consequence",
+      exception = ends.others, part = "consequence",
     }:count():fill(0)):at_least(p.often)
     local step    = job.step:age():min("job")
     local usual   = (first:count() - job.recent:except {
-      exception = OTHERS, part = "consequence",
+      exception = ends.others, part = "consequence",
     }:count():fill(0)):at_least(p.always)
     local habit   = ((known & step:below(p.steps) & step:below(first:age())) | (usual & step:below(p.slowly))):surely()
                   & ~job.failed:seen():any("job") & ~job.ended:last():is("failed"):surely()
-    local own_end = ~habit & first:count():above(0) & begun & lately & ~goes_on(job, first, p.after)
+    local own_end = ~habit & first:count():above(0) & begun & lately & ~ends.goes_on(job, first, p.after)
                   & ~(job.loss:age():below(first:age() - "30s") & first:age():below("10000h")):surely()
     local chain, linked = chain_of(first, own, early)
     local whole   = first:except { exception = "cut off" }
@@ -204,10 +202,13 @@ rule "exception" {
     -- rank failed after it.
     local failed  = (job.failed:count():above(0) & job.failed:age():at_most(job.finished:age())):surely():any("job")
     local done    = job.finished:seen() & ~failed & ~after_all(job, first)
-    return own_end & whole:count():above(0) & ~well(job) & ~done,
-      { who = early, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"), own = first:count():above(0) & ~reached, reached = reached, site = site,
-        linked = chain, last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"),
-        saved = job.saved:last("step") }
+    return own_end & whole:count():above(0) & ~ends.well(job) & ~done,
+      {
+        who = early, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"),
+        own = first:count():above(0) & ~reached, reached = reached, site = site, linked = chain,
+        last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"),
+        saved = job.saved:last("step"),
+      }
   end,
 }
 
@@ -226,9 +227,11 @@ rule "exception_cut" {
     finished = signal "training_ended"   { over = "attempt" },
   },
   params = { after = 30, last = "5m", always = 8, slowly = "10m" },
-  yields_to = { "exception", "startup_crash", "storage_lost", "rank_exited", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
-                "collective_hang", "collective_timeout", "collective_failed", "loss_not_finite", "node_down",
-                "node_lost", "preempted" },
+  yields_to = {
+    "exception", "startup_crash", "storage_lost", "rank_exited", "rank_killed", "rendezvous_failed",
+    "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable", "collective_hang",
+    "collective_timeout", "collective_failed", "loss_not_finite", "node_down", "node_lost", "preempted",
+  },
   shows = "a traceback without its end[: {who}]",
   causes = { cut = "other streams or ranks wrote in between, or the process ended before it had written everything" },
   actions = { otherwise = "read the last traceback[ of {who}] in the log, fix the error, then restart the job[ from "
@@ -239,7 +242,7 @@ rule "exception_cut" {
     local asked  = job.first:where { exception = { "KeyboardInterrupt", "SignalException", "SystemExit" } }:seen()
     local begun  = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     local lately = ~(part:age():above(p.last) & part:age():below("10000h")):surely() | job.failed:seen():any("job")
-    local on     = goes_on(job, part, p.after)
+    local on     = ends.goes_on(job, part, p.after)
                  | (job.loss:age():below(part:age() - "30s") & part:age():below("10000h")):surely()
     local cut    = part:seen()
     local failed = job.failed:seen():any("job") | job.ended:last():is("failed"):surely()
@@ -247,7 +250,7 @@ rule "exception_cut" {
     local habit  = ((job.first:count() - job.recent:count():fill(0)):at_least(p.always)
                     & job.step:age():min("job"):below(p.slowly)):surely()
                  & ~failed
-    return cut & begun & lately & ~on & ~habit & ~asked & ~well(job) & ~job.finished:seen(),
+    return cut & begun & lately & ~on & ~habit & ~asked & ~ends.well(job) & ~job.finished:seen(),
       { who = job.raised:where { exception = "cut off" }:seen(), cut = cut, saved = job.saved:last("step") }
   end,
 }

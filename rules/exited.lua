@@ -13,14 +13,16 @@ rule "rank_exited" {
     seen    = signal "process_cpu"      { over = "attempt" },
     step    = signal "step"             { over = "attempt" },
     loss    = signal "loss"             { over = "attempt" },
-    stopped = signal "launcher_stopped" { over = "attempt" },
-    asked   = signal "cancel_requested" { over = "attempt" },
+    asked   = finding "asked_to_end",
     ended   = signal "end_reason"       { over = "attempt" },
     done    = signal "training_ended"   { over = "attempt" },
     known   = finding { "rank_unreaped", "loss_not_finite" },
   },
-  yields_to = { "rank_killed", "host_out_of_memory", "exception", "startup_crash", "storage_lost", "cuda_out_of_memory", "cuda_failed", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_hang",
-                "collective_timeout", "collective_failed", "rendezvous_failed", "node_down", "node_lost", "preempted" },
+  yields_to = {
+    "rank_killed", "host_out_of_memory", "exception", "startup_crash", "storage_lost", "cuda_out_of_memory",
+    "cuda_failed", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_hang", "collective_timeout",
+    "collective_failed", "rendezvous_failed", "node_down", "node_lost", "preempted",
+  },
   shows = "exited without a traceback: {who}; ranks that lost the connection to it: {n:.0f}",
   causes = {
     coded = "exit code {code:.0f}: the program or a library called exit (sys.exit, os._exit); no signal killed it",
@@ -43,7 +45,7 @@ rule "rank_exited" {
     local early  = silent & ~listed & job.seen:seen() & (listed & code:is(1)):any("job"):surely()
     local who    = own | (early & ~own:any("job"))
     local begun  = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    local asked  = (job.stopped:seen() | job.asked:seen())
+    local asked  = job.asked:now():surely()
     local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
                  | job.done:seen()
     return who:any("job") & begun & lost:any("job") & ~asked & ~well & ~job.known:ever():surely(),

@@ -1,34 +1,131 @@
 -- One rank or GPU that is worse than the others: D3, B3, B2.
 
-rule "straggler" {
-  family = "D3", severity = "warning", per = "rank", every = "10s",
-  summary = "Straggler: one rank slows the whole job",
+-- Steps differ by their data: 1.12 times the peers and 4 deviations gave no false alarm in synthetic runs of one slow
+-- pipeline stage, and found a rank of 1.15 times in 45 to 150 s.
+rule "rank_late" {
+  severity = "none", per = "rank", every = "10s",
+  summary = "Rank computes, or loads its data, longer than its peers",
   needs = {
     compute = signal "compute_time" { over = 32, least = 16 },
     data    = signal "data_time"    { over = 32, least = 16 },
     step    = signal "step_time"    { over = 32, least = 16 },
-    busy    = signal "loader_busy"  { over = 32, least = 16 },
     usual   = signal "compute_time" { over = "15m", lag = "2m", least = 16, freeze = true },
-    sm      = signal "sm_active"    { over = "30s" },
-    sm_last = signal "sm_active"    { over = "5m" },
-    usual_sm = signal "sm_active"   { over = "15m", lag = "2m", least = 16, freeze = true },
-    clock   = signal "sm_clock"     { over = "30s" },
-    clock_last = signal "sm_clock"  { over = "5m" },
   },
   peers = { "pipeline_stage", "expert_stage" },
-  -- 1.12 and 4 deviations: synthetic runs of one slow stage had no false alarm there, and found a rank of 1.15 times in
-  -- 45 to 150 s. `share`: what the rank adds must matter to the step; in a job that waits for data, uneven computing
-  -- costs nothing. In a job of at most `small` ranks half of them may be late, if by `much`: unequal stages that no
-  -- label tells differ by less. `bursts`: a rank that is slow in some steps only shows in the mean; the longest step is
-  -- left out of it, for once is no habit. `loaded`: where its peers' loaders need that much of a step for a batch too,
-  -- a rank that waits for its own is no fault: another loader would hold the job up in its place. Where nobody reports
-  -- how busy loaders are, a rank's needs as long as the steps in which it waited `starved` of them; while a rank is
-  -- late such steps count only if they are shorter, for a loader without workers waits in slow steps just as long.
-  params = {
-    ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02, bursts = 1.2, others = 31, pair = 1.15, small = 16,
-    much = 1.4, loaded = 0.85, starved = 0.25,
+  -- What the rank adds must be `share` of the step: in a job that waits for data, uneven computing costs nothing. More
+  -- than `few` may be late if their own past shows the onset. In a job of at most `small` ranks half of them may be, if
+  -- by `much`: unequal stages that no label tells differ by less. Two ranks have no median: the other one, and `pair`.
+  params = { ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02, pair = 1.15, small = 16, much = 1.4 },
+  evaluate = function(job, p)
+    local compute = job.compute:median()
+    local work    = compute + job.data:median():fill(0)
+    local count   = work:count("job")
+    local least_gain = p.share * job.step:median():max("job")
+    local typical = work:median("peers"):fill(p.pair * work:min("job"))
+    local late    = work:above(p.ratio * typical) & (work - typical):above(least_gain)
+    local lonely  = late:at_most((p.few * count):clamp(1), "job")
+    local change  = compute / job.usual:median()
+    local middle  = change:median("peers")
+    local onset   = change:above(p.ratio * middle)
+                  & ((change - middle) / (1.4826 * change:mad("peers")):clamp(p.spread)):above(p.z)
+    local fast    = work:quantile(0.25, "peers")
+    local much    = work:above(p.much * fast) & (work - fast):above(least_gain)
+    local several = much & (2 * much:count("job")):at_most(count) & count:at_most(p.small)
+    return (late & (lonely | onset:surely())) | several:surely()
+  end,
+}
+
+rule "rank_bursts" {
+  severity = "none", per = "rank", every = "10s",
+  summary = "Some steps of a rank are slow",
+  needs = {
+    compute = signal "compute_time" { over = 32, least = 16 },
+    step    = signal "step_time"    { over = 32, least = 16 },
   },
+  peers = { "pipeline_stage", "expert_stage" },
+  -- The mean shows it; the longest step is left out of it, for once is no habit.
+  params = { bursts = 1.2, others = 31, share = 0.05, few = 0.02 },
+  evaluate = function(job, p)
+    local mean    = job.compute:mean()
+    local often   = mean - (job.compute:max() - mean) / p.others
+    local usually = often:median("peers")
+    local slow    = often:above(p.bursts * usually)
+                  & (often - usually):above(p.share * job.step:median():max("job"))
+    return slow & slow:at_most((p.few * often:count("job")):clamp(1), "job")
+  end,
+}
+
+-- Whether loaders are what all ranks wait for: then another loader would hold up the job in the place of this one.
+rule "rank_waits_as_peers" {
+  severity = "none", per = "rank", every = "10s",
+  summary = "Late rank waits for its data loader, and its peers' loaders need as much of a step",
+  needs = {
+    late = finding "rank_late",
+    work = signal "compute_time" { over = 32, least = 16 },
+    data = signal "data_time"    { over = 32, least = 16 },
+    step = signal "step_time"    { over = 32, least = 16 },
+    busy = signal "loader_busy"  { over = 32, least = 16 },
+  },
+  peers = { "pipeline_stage", "expert_stage" },
+  -- A rank with batches in store shows no wait. Where nobody reports how busy loaders are, a rank's needs as long as
+  -- the steps in which it waited `starved` of them; while a rank is late such steps count only if they are shorter, for
+  -- a loader without workers waits in slow steps just as long. `step`: of a quarter of the window, which changes first.
+  params = { loaded = 0.85, starved = 0.25, pair = 1.15 },
   state = { pace = 0 },
+  evaluate = function(job, p, state)
+    local late    = job.late:now():surely()
+    local data    = job.data:median()
+    local work    = job.work:median() + data:fill(0)
+    local typical = work:median("peers"):fill(p.pair * work:min("job"))
+    local usual   = data:median("peers"):fill(data:min("job"))
+    local loader  = (data - usual):above(0.5 * (work - typical))
+    local step    = job.step:last(8)
+    local waits   = job.data:last(8):above(p.starved * step):surely()
+    local known   = (late:any("job") & state.pace:above(0)):choose(least(state.pace, step), step)
+    state.pace    = waits:choose(known, state.pace)
+    local need    = job.busy:last(8):fill(state.pace / step)
+    return late & loader & need:median("peers"):fill(need:min("job")):above(p.loaded)
+  end,
+}
+
+rule "rank_busier" {
+  severity = "none", per = "rank", every = "10s",
+  summary = "The SMs of a rank's GPU are active more of the time than those of its peers",
+  needs = {
+    sm      = signal "sm_active" { over = "30s" },
+    sm_last = signal "sm_active" { over = "5m" },
+    usual   = signal "sm_active" { over = "15m", lag = "2m", least = 16, freeze = true },
+  },
+  peers = { "pipeline_stage", "expert_stage" },
+  params = { ratio = 1.12, z = 4, few = 0.02, spread = 0.02 },
+  evaluate = function(job, p)
+    local sm     = job.sm:mean():fill(job.sm_last:last()):at("rank")
+    local high   = sm:above(p.ratio * sm:median("peers"))
+    local rise   = sm / job.usual:median():at("rank")
+    local middle = rise:median("peers")
+    local onset  = rise:above(p.ratio * middle)
+                 & ((rise - middle) / (1.4826 * rise:mad("peers")):clamp(p.spread)):above(p.z)
+    return (high & high:at_most((p.few * sm:count("job")):clamp(1), "job")) | onset
+  end,
+}
+
+rule "straggler" {
+  family = "D3", severity = "warning", per = "rank", every = "10s",
+  summary = "Straggler: one rank slows the whole job",
+  needs = {
+    late       = finding "rank_late",
+    bursts     = finding "rank_bursts",
+    excused    = finding "rank_waits_as_peers",
+    busier     = finding "rank_busier",
+    compute    = signal "compute_time" { over = 32, least = 16 },
+    data       = signal "data_time"    { over = 32, least = 16 },
+    sm         = signal "sm_active"    { over = "30s" },
+    sm_last    = signal "sm_active"    { over = "5m" },
+    clock      = signal "sm_clock"     { over = "30s" },
+    clock_last = signal "sm_clock"     { over = "5m" },
+  },
+  peers = { "pipeline_stage", "expert_stage" },
+  params = { others = 31, pair = 1.15, low = 0.95 },
   fire = "4 of 6", clear = "5 of 6", yields_to = { "throttle", "node_down", "stalled" },
   shows = {
     "rank {rank}[ on {node}]: {work} of its own work in each step[, {typical} on its peers]",
@@ -43,69 +140,33 @@ rule "straggler" {
   },
   actions = {
     loader    = "give rank {rank} more loader workers or faster storage[ on {node}]",
-    throttled = "check the cooling and power of its GPU[ {gpu}][ on {node}] (nvidia-smi -q -d PERFORMANCE); drain "
-      .. "the node if it stays slow",
+    throttled = "check the cooling and power of its GPU[ {gpu}][ on {node}] (nvidia-smi -q -d PERFORMANCE)",
     bursts    = "look for other processes on its node[ {node}] (top) and stop them",
-    compute   = "check the host of rank {rank}[, {node}] (top, nvidia-smi dmon); if the rank has no more work than "
-      .. "the others, drain it",
-    busier    = "check the host of rank {rank}[, {node}] (top, nvidia-smi dmon); if the rank has no more work than "
-      .. "the others, drain it",
+    compute   = "check the host[ {node}] (top, nvidia-smi dmon); drain it if rank {rank} has no more work than others",
+    busier    = "check the host[ {node}] (top, nvidia-smi dmon); drain it if rank {rank} has no more work than others",
     otherwise = "check the host of rank {rank} (top, nvidia-smi dmon)",
   },
-  evaluate = function(job, p, state)
-    -- By time: what a rank does itself; the wait for others is not in it.
+  evaluate = function(job, p)
+    local late, bursts = job.late:now():surely(), job.bursts:now():surely()
     local data    = job.data:median()
-    local compute = job.compute:median()
-    local work    = compute + data:fill(0)
-    -- Two ranks have no median: the other one, and some
+    local work    = job.compute:median() + data:fill(0)
     local typical = work:median("peers"):fill(p.pair * work:min("job"))
-    local late    = work:above(p.ratio * typical) & (work - typical):above(p.share * job.step:median():max("job"))
-    local lonely  = late:at_most((p.few * work:count("job")):clamp(1), "job")
-    local fast    = work:quantile(0.25, "peers")
-    local much    = work:above(p.much * fast) & (work - fast):above(p.share * job.step:median():max("job"))
-    local several = much & (2 * much:count("job")):at_most(work:count("job")) & work:count("job"):at_most(p.small)
-    local change  = compute / job.usual:median()
-    local middle  = change:median("peers")
-    local onset   = change:above(p.ratio * middle)
-                  & ((change - middle) / (1.4826 * change:mad("peers")):clamp(p.spread)):above(p.z)
     local mean    = job.compute:mean()
     local often   = mean - (job.compute:max() - mean) / p.others
-    local usually = often:median("peers")
-    local jerks   = often:above(p.bursts * usually) & (often - usually):above(p.share * job.step:median():max("job"))
-    local bursts  = jerks & jerks:at_most((p.few * often:count("job")):clamp(1), "job")
-
-    -- Whether loaders are what all ranks wait for: what each needs for a batch, as a share of the step. A rank with
-    -- batches in store shows no wait.
-    local step    = job.step:last(8)      -- of a quarter of the window: at a fault it changes before `late` does
-    local lone    = data:median("peers"):fill(data:min("job"))
-    local loader  = (data - lone):above(0.5 * (work - typical))
-    local waits   = job.data:last(8):above(p.starved * step):surely()
-    local known   = (late:any("job"):surely() & state.pace:above(0)):choose(least(state.pace, step), step)
-    state.pace    = waits:choose(known, state.pace)
-    local need    = job.busy:last(8):fill(state.pace / step)
-    local excused = ((late | several:surely()) & loader & need:median("peers"):fill(need:min("job")):above(p.loaded)):surely()
-    -- Who needs less than one that is excused holds nobody up
-    local awaited = greatest(work, often):above(excused:choose(work, 0):max("job"))
-    local slow    = ((late & (lonely | onset:surely())) | bursts:surely() | several:surely()) & awaited
-
-    -- By activity, if no times are reported: the rank that works longest keeps its multiprocessors busiest.
-    local sm       = job.sm:mean():fill(job.sm_last:last()):at("rank")
-    local sm_mid   = sm:median("peers")
-    local rise     = sm / job.usual_sm:median():at("rank")
-    local rise_mid = rise:median("peers")
-    local high     = sm:above(p.ratio * sm_mid)
-    local busier   = rise:above(p.ratio * rise_mid)
-                   & ((rise - rise_mid) / (1.4826 * rise:mad("peers")):clamp(p.spread)):above(p.z)
-    local active   = (high & high:at_most((p.few * sm:count("job")):clamp(1), "job")) | busier
-
-    local timed    = work:count("job"):above(0)
-    local clock    = job.clock:mean():fill(job.clock_last:last()):at("rank")
-    local low      = clock:below(0.95 * clock:median("job"))
-    return (timed & slow) | (~timed & active),
-      { work = work, typical = typical, often = often, usually = usually, data = data, sm = sm, sm_peers = sm_mid, clock = clock,
-        loader = loader & (late | several:surely()), throttled = low, bursts = bursts & ~late,
-        compute = (late | several:surely()) & ~low:surely() & ~loader:surely(),
-        busier = active & ~timed }
+    -- Who needs less than a rank that is excused holds nobody up.
+    local awaited = greatest(work, often):above(job.excused:now():surely():choose(work, 0):max("job"))
+    local slow    = (late | bursts) & awaited
+    local timed   = work:count("job"):above(0)
+    local loader  = (data - data:median("peers"):fill(data:min("job"))):above(0.5 * (work - typical)) & late
+    local sm      = job.sm:mean():fill(job.sm_last:last()):at("rank")
+    local clock   = job.clock:mean():fill(job.clock_last:last()):at("rank")
+    local low     = clock:below(p.low * clock:median("job"))
+    local active  = job.busier:now() & ~timed
+    return (timed & slow) | active, {
+      work = work, typical = typical, often = often, usually = often:median("peers"), data = data, sm = sm,
+      sm_peers = sm:median("peers"), clock = clock, loader = loader, throttled = low, bursts = bursts & ~late,
+      compute = late & ~low:surely() & ~loader:surely(), busier = active,
+    }
   end,
 }
 
@@ -194,10 +255,12 @@ rule "gpu_error" {
     local came  = fatal:count():above(0) | asked
     local rise  = job.failed:delta():above(0) | job.ecc:delta():above(0)
     return came | rise:surely(),
-      { code = code:fill(154), n = fatal:count(), bus = code:is(79), memory = code:is(48, 64, 95, 140, 158, 171, 172) | rise,
-        link = code:is(74, 144, 145, 146, 147, 148, 149, 150),
+      {
+        code = code:fill(154), n = fatal:count(), bus = code:is(79),
+        memory = code:is(48, 64, 95, 140, 158, 171, 172) | rise, link = code:is(74, 144, 145, 146, 147, 148, 149, 150),
         driver = code:is(46, 54, 62, 109, 110, 119, 120, 136, 143, 151, 155, 156, 167, 169),
-        latent = job.failed:first():above(0) }
+        latent = job.failed:first():above(0),
+      }
   end,
 }
 
@@ -208,8 +271,11 @@ rule "gpu_fault" {
   -- All after which NVIDIA restarts the application (engines for copies and video among them), and what was contained
   -- or remapped. 43 and 45, the end of a channel, follow other errors and come at every teardown; 37, 38 and 44 may be
   -- ignored.
-  params = { ends = { 8, 11, 13, 25, 31, 32, 39, 40, 41, 60, 61, 68, 69, 70, 71, 72, 75, 76, 77, 80, 82, 83, 84, 85, 86, 88, 89, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105,
-                      126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 139, 63, 92, 94, 121, 157, 159 } },
+  params = { ends = {
+    8, 11, 13, 25, 31, 32, 39, 40, 41, 60, 61, 68, 69, 70, 71, 72, 75, 76, 77, 80, 82, 83, 84, 85, 86, 88, 89, 96, 97,
+    98, 99, 100, 101, 102, 103, 104, 105, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 139, 63, 92, 94, 121, 157,
+    159,
+  } },
   clear = "for 1h", yields_to = { "gpu_error", "node_down" },
   shows = "GPU {gpu} on {node}: XID[ {code:.0f}][; {n:.0f} such errors in the last hour]",
   causes = {

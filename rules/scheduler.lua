@@ -79,7 +79,8 @@ rule "time_limit" {
   evaluate = function(job, p)
     -- `stalled` at its last tick: a hang is never passed off as a time limit, and where it could not be judged neither
     -- is this.
-    return (job.ended:last():is("timeout"):surely() | job.limit:seen()) & ~job.stalled:now() & ~job.stood:now():surely(),
+    local timeout = job.ended:last():is("timeout"):surely() | job.limit:seen()
+    return timeout & ~job.stalled:now() & ~job.stood:now():surely(),
       { step = job.step:last():max("job"), saved = job.saved:last("step") }
   end,
 }

@@ -115,7 +115,8 @@ rule "rank_failed_unnoticed" {
   },
   evaluate = function(job, p)
     local status = job.status:last()
-    local ended  = (job.state:last():is("zombie") & job.fresh:count():above(0) & status:above(0) & status:below(128)):surely()
+    local zombie = job.state:last():is("zombie") & job.fresh:count():above(0)
+    local ended  = (zombie & status:above(0) & status:below(128)):surely()
     local noticed = job.failed:seen():any("job")
     return ended:any("job") & ~noticed,
          { who = ended, pid = job.pid:last(), status = ended:choose(status, 0):max("job"), failed = ended:any("job") }

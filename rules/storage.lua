@@ -1,11 +1,6 @@
 -- A1: a job that loses its storage in the middle of its training (before its first step: `startup_crash`).
 
--- An error after which steps go on was survived.
-local function goes_on(job, word, after)
-  local age = word:age()
-  return ((age - job.step:age():min("job")):above(after) & age:below("10000h")):surely()
-end
-local function well(job) return job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely() end
+local ends = shared "ends"
 
 rule "storage_lost" {
   family = "A1", severity = "critical", per = "job", every = "end",
@@ -44,12 +39,14 @@ rule "storage_lost" {
   evaluate = function(job, p)
     local over   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:seen():any("job")
                  | job.ended:last():is("failed"):surely()
-    local function any(events) return (events:seen()
-                            & (over | ~(events:age():above(p.last) & events:age():below("10000h")):surely())):any("job") end
-    local broken = (job.broken:count():above(0) & ~goes_on(job, job.broken, p.after)):surely():any("job")
+    local function any(events)
+      local early = (events:age():above(p.last) & events:age():below("10000h")):surely()
+      return (events:seen() & (over | ~early)):any("job")
+    end
+    local broken = (job.broken:count():above(0) & ~ends.goes_on(job, job.broken, p.after)):surely():any("job")
     local full, denied = any(job.full), any(job.denied)
     local begun  = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    return (full | denied | broken) & begun & ~well(job) & ~job.finished:seen(),
+    return (full | denied | broken) & begun & ~ends.well(job) & ~job.finished:seen(),
       {
         who = (job.full:seen() | job.denied:seen() | job.broken:seen()), full = full, denied = denied, broken = broken,
         saved = job.saved:last("step"),

@@ -23,26 +23,40 @@ case "both loaders of two ranks are the limit" {
 }
 case "the limit are all loaders, as their workers show, though one rank alone waits from the begin" {
   ranks = 4,
-  { lasting = "5m", phase = "train", step = steps(0.085), compute_time = noise(0.008, 0.001), data_time = noise(0.006, 0.002), loader_busy = noise(0.96, 0.03),
-    rank = { [2] = { data_time = noise(0.068, 0.003) } } },
+  {
+    lasting = "5m", phase = "train", step = steps(0.085), compute_time = noise(0.008, 0.001),
+    data_time = noise(0.006, 0.002), loader_busy = noise(0.96, 0.03),
+    rank = { [2] = { data_time = noise(0.068, 0.003) } },
+  },
 }
 case "a file system slows all loaders, and the same rank is the last one" {
   ranks = 4,
-  { lasting = "2m", phase = "train", step = steps(0.085), compute_time = noise(0.008, 0.001), data_time = noise(0.006, 0.002), loader_busy = noise(0.96, 0.03),
-    rank = { [2] = { data_time = noise(0.068, 0.003) } } },
+  {
+    lasting = "2m", phase = "train", step = steps(0.085), compute_time = noise(0.008, 0.001),
+    data_time = noise(0.006, 0.002), loader_busy = noise(0.96, 0.03),
+    rank = { [2] = { data_time = noise(0.068, 0.003) } },
+  },
   { lasting = "4m", step = steps(0.2), rank = { [2] = { data_time = noise(0.18, 0.005) } } },
 }
 case "uneven computing hides behind the loader that is last" {
   ranks = 4,
-  { lasting = "5m", phase = "train", step = steps(0.085), compute_time = noise(0.008, 0.001), data_time = noise(0.006, 0.002), loader_busy = noise(0.96, 0.03),
-    rank = { [2] = { data_time = noise(0.068, 0.003) }, [0] = { compute_time = noise(0.03, 0.003) } } },
+  {
+    lasting = "5m", phase = "train", step = steps(0.085), compute_time = noise(0.008, 0.001),
+    data_time = noise(0.006, 0.002), loader_busy = noise(0.96, 0.03),
+    rank = { [2] = { data_time = noise(0.068, 0.003) }, [0] = { compute_time = noise(0.03, 0.003) } },
+  },
 }
 case "a rank computes longer than all loaders need" {
   ranks = 4,
-  { lasting = "1m", phase = "train", step = steps(0.085), compute_time = noise(0.008, 0.001), data_time = noise(0.006, 0.002), loader_busy = noise(0.96, 0.03),
-    rank = { [2] = { data_time = noise(0.068, 0.003) } } },
-  { lasting = "2m", step = steps(0.2), compute_time = noise(0.008, 0.001), data_time = noise(0.004, 0.001), loader_busy = noise(0.42, 0.03),
-    rank = { [3] = { compute_time = noise(0.19, 0.003) } } },
+  {
+    lasting = "1m", phase = "train", step = steps(0.085), compute_time = noise(0.008, 0.001),
+    data_time = noise(0.006, 0.002), loader_busy = noise(0.96, 0.03),
+    rank = { [2] = { data_time = noise(0.068, 0.003) } },
+  },
+  {
+    lasting = "2m", step = steps(0.2), compute_time = noise(0.008, 0.001), data_time = noise(0.004, 0.001),
+    loader_busy = noise(0.42, 0.03), rank = { [3] = { compute_time = noise(0.19, 0.003) } },
+  },
   fires = { { "straggler", rank = 3, cause = "compute", within = "60s" } },
 }
 case "one slow loader from the begin, beside fast ones" {
