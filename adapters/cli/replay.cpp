@@ -32,11 +32,8 @@ void print_report(const RunReport& report, bool digests, bool counters) {
              c.entries, c.samples, c.lines, c.events, c.coverage, c.beats, c.ticks, c.evaluations, c.transitions);
   fmt::print(
       "late {} duplicates {} corrected_times {} unknown_signal {} unwanted {} rejected_blocks {} unit_mismatch {} "
-      "strays {} "
-      "state_limit {} member_limit {} event_limit {} text_limit {} gaps {} quarantined {} over_limit {} packs_refused "
-      "{} "
-      "corrupt_frames {} undecodable "
-      "{}\n",
+      "strays {} state_limit {} member_limit {} event_limit {} text_limit {} gaps {} quarantined {} over_limit {} "
+      "packs_refused {} corrupt_frames {} undecodable {}\n",
       c.late, c.duplicates, c.corrected_times, c.unknown_signal, c.unwanted, c.rejected_blocks, c.unit_mismatch,
       c.strays, c.state_limit, c.member_limit, c.event_limit, c.text_limit, c.gaps, c.quarantined, c.alerts_over_limit,
       c.packs_refused, report.corrupt_frames, report.undecodable);

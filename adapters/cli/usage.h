@@ -12,8 +12,7 @@ inline constexpr const char
     *or_cluster_text = "; or a cluster's telemetry, kafka://HOST:PORT[/PREFIX] or FILE.yml",
     *rules_text = "A directory of rules (default: $TOCSIN_RULES, else the shipped rules)",
     *several_rules_text =
-        "Directories of rules that make one pack; shipped is the program's own (default: "
-        "$TOCSIN_RULES, else those)",
+        "Directories of rules that make one pack; shipped is the program's own (default: $TOCSIN_RULES, else those)",
     *replay_rules_text = "Judge by the rules of this directory (default: those that the run was judged by)";
 
 // An option or argument of a command; `value`: what its help shows in the place of the value.

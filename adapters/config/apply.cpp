@@ -12,8 +12,7 @@ std::vector<std::string> warnings(const Config& config) {
     if (http.auth.user.empty() && http.auth.token_file.empty() && http.tls.client_ca_file.empty())
       all.push_back("http.listen: " + http.listen +
                     " can be reached from other machines, and who reaches it may read all and reload the rules; set "
-                    "http.token_file, or "
-                    "http.user and http.password_file");
+                    "http.token_file, or http.user and http.password_file");
     if (http.tls.certificate_file.empty() && !(http.auth.user.empty() && http.auth.token_file.empty()))
       all.push_back("http.listen: " + http.listen +
                     " takes credentials without TLS; set http.certificate_file and http.key_file");

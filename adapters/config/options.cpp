@@ -114,8 +114,7 @@ const Option of_limits[] = {
      [](Config& c) -> Place { return Size{&c.limits.queue_size}; }},
     {{"state_size",
       "State of a partition's jobs, by estimate. Where they take as much, a new job is refused: its records are "
-      "dropped "
-      "and counted, and the log names it. Jobs that are there go on.",
+      "dropped and counted, and the log names it. Jobs that are there go on.",
       Form::plain, 16 * mib, 1024 * gib},
      [](Config& c) -> Place { return Size{&c.limits.state_size}; }},
     {{"job_series", "Jobs with series of their own in /metrics: those with the most severe alerts first.", Form::plain,
@@ -166,8 +165,7 @@ const OptionOf<Source> of_sources[] = {
      [](Source& s) -> Place { return &s.format; }},
     {{"job",
       "Labels that name the job; the first that has a value counts, here and below. Empty, here and below: the usual "
-      "ones, in "
-      "docs/ingest.md."},
+      "ones, in docs/ingest.md."},
      [](Source& s) -> Place { return &s.job; }},
     {{"attempt", "Labels that name the attempt."}, [](Source& s) -> Place { return &s.attempt; }},
     {{"rank", "Labels with the rank."}, [](Source& s) -> Place { return &s.rank; }},

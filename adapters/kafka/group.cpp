@@ -86,8 +86,7 @@ Result<void> Group::poll(std::chrono::milliseconds wait) {
   if (*message && (*message)->err == RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT)
     return Error{Errc::refused,
                  "the brokers do not take this session time-out (kafka.session_timeout, --session-timeout): choose one "
-                 "between their "
-                 "group.min.session.timeout.ms and group.max.session.timeout.ms"};
+                 "between their group.min.session.timeout.ms and group.max.session.timeout.ms"};
   return {};
 }
 

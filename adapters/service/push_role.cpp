@@ -23,8 +23,7 @@ const Error too_many{Errc::io, "too many pushes wait for the brokers: push again
 const Error not_taken{Errc::io, "the brokers take nothing: push again later"};
 const Error not_known{Errc::io,
                       "the brokers have not taken it within 10 s and may do so yet: push it again with the same "
-                      "producer and sequence, and it "
-                      "counts once"};
+                      "producer and sequence, and it counts once"};
 
 }  // namespace
 

@@ -181,8 +181,7 @@ Ended run_service(const ServiceOptions& options) {
     if (went && (*group)->contested() != contested) {
       contested = !contested;
       options.log.warning(contested ? "the brokers have ended the membership of this instance: whether another one has "
-                                      "its name shows once the "
-                                      "session is over"
+                                      "its name shows once the session is over"
                                     : "no other instance has the name of this one: it joins the group again");
     }
     if (went) went = beats.beat(partitions.numbers(), Clock::now());

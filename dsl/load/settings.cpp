@@ -49,11 +49,9 @@ void check_unit(const Table& table, const std::string& key, const std::string& u
               *kept + "\", and convert values that come in " + std::string{part} +
               " by an alias, aliases = { name = " + shown(*stream::unit_factor(part, *kept)) + " }");
     if (kept == units.end())
-      return table.problem(
-          key,
-          "no unit \"" + std::string{part} + "\"" + nearest(part, units) +
-              ": write none, ratio, count, seconds, bytes, bits, MHz, watts, celsius, tokens, samples or text, or a "
-              "quotient of them, bytes/seconds");
+      return table.problem(key, "no unit \"" + std::string{part} + "\"" + nearest(part, units) +
+                                    ": write none, ratio, count, seconds, bytes, bits, MHz, watts, celsius, tokens, "
+                                    "samples or text, or a quotient of them, bytes/seconds");
     if (end == left.size()) return;
     left.remove_prefix(end + 1);
   }

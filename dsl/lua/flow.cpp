@@ -209,10 +209,9 @@ class Flow {
     const Registers& r = before_[pc];
     const auto holds = [&r](int index) { return (r[static_cast<std::size_t>(index & 0xFF)] & traced) != 0; };
     const auto decides = [&](const char* word) {
-      found.push_back(
-          {i.line, std::string{"'"} + word +
-                       "' decides before the values are known. Between masks write '&', '|', '~'; to choose a column "
-                       "write mask:choose(a, b)"});
+      found.push_back({i.line, std::string{"'"} + word +
+                                   "' decides before the values are known. Between masks write '&', '|', '~'; to "
+                                   "choose a column write mask:choose(a, b)"});
     };
     const auto equal = [&](const std::string& value) {
       found.push_back({i.line, "'==' never holds for a column. Write :is(" + value + ")"});
@@ -274,10 +273,9 @@ void assignments(const std::vector<const Bytecode*>& chain, const std::vector<Li
       for (const Lines& lines : evaluates)
         within = within || (chain[k]->first_line == lines.first && chain[k]->last_line == lines.last);
     if (!within || owner.first_line == 0)
-      found.push_back(
-          {i.line, "'" + name +
-                       "' is a variable outside of the function: it cannot be assigned from inside. Return the value, "
-                       "or remember it in state"});
+      found.push_back({i.line, "'" + name +
+                                   "' is a variable outside of the function: it cannot be assigned from inside. Return "
+                                   "the value, or remember it in state"});
   }
   for (const Bytecode& nested : f.functions) {
     auto longer = chain;

@@ -265,8 +265,7 @@ NodeId operand(lua_State* state, Evaluation& evaluation, int index, const std::s
     case LUA_TBOOLEAN:
       stop(state,
            "'==', 'not' or a comparison made a plain true or false here; '==' never holds for a column. Write :is(…), "
-           "and '~' for "
-           "not");
+           "and '~' for not");
     default:
       stop(state, "'" + word + "' wants a column or a number, not " +
                       (lua_isnoneornil(state, index) ? "nil" : "a " + std::string{luaL_typename(state, index)}));

@@ -72,8 +72,7 @@ Result<NodeId> Graph::Application::window() {
   if (spec.span == WindowSpec::Span::earlier && follows_time(op))
     return refuse(std::string{entry().name} + " of '" + signal.name +
                   "' over \"earlier\": between the attempts before lies time of which nothing is known; write :last(), "
-                  ":max(), :median() or "
-                  ":count(), or over = \"attempt\"");
+                  ":max(), :median() or :count(), or over = \"attempt\"");
   // What was seen so far, when it came and how often does not wait for the rest.
   if (column_of(op) == Op::w_age || op == Op::w_seen || op == Op::w_interval) spec.full = false;
   if (entry().gives == Shape::mask) return mask_of_window(std::move(spec));

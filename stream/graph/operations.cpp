@@ -29,12 +29,10 @@ constexpr std::array table{
     // a window to a column
     Operation{Op::w_last, "last", window, column, T::count, U::keep, C::edge,
               "The newest value; `last(n)`: the median of the newest n points; of events, `last(\"field\")`: that "
-              "field of the "
-              "newest one. Unknown where none came."},
+              "field of the newest one. Unknown where none came."},
     Operation{Op::w_first, "first", window, column, T::count, U::keep, C::edge,
               "The oldest value; `first(n)`: the median of the oldest n points; of events, `first(\"field\")`: that "
-              "field of the "
-              "oldest one. Unknown where none came."},
+              "field of the oldest one. Unknown where none came."},
     Operation{Op::w_mean, "mean", window, column, T::nothing, U::keep, C::panes,
               "The mean of the values. Unknown where less than half of the window is covered."},
     Operation{Op::w_min, "min", window, column, T::nothing, U::keep, C::panes,
@@ -43,8 +41,7 @@ constexpr std::array table{
               "The greatest value. Unknown where less than half of the window is covered."},
     Operation{Op::w_median, "median", window, column, T::nothing, U::keep, C::order,
               "The median of the values; beyond 5 minutes, of the means of their panes. Unknown where less than half "
-              "of the window "
-              "is covered."},
+              "of the window is covered."},
     Operation{Op::w_quantile, "quantile", window, column, T::number, U::keep, C::order,
               "The quantile q, from 0 to 1, between values by interpolation. Unknown where less than half of the "
               "window is covered."},
@@ -54,12 +51,10 @@ constexpr std::array table{
               "The standard deviation of the values. Unknown where less than half of the window is covered."},
     Operation{Op::w_mad, "mad", window, column, T::nothing, U::keep, C::order,
               "The median distance to the median; times 1.4826 it compares with a standard deviation. Unknown where "
-              "less than half "
-              "of the window is covered."},
+              "less than half of the window is covered."},
     Operation{Op::w_ewma, "ewma", window, column, T::number, U::keep, C::fit,
               "The mean in which a value weighs less the older it is, with a span of n values. Unknown where less than "
-              "half of the "
-              "window is covered."},
+              "half of the window is covered."},
     Operation{Op::w_fraction, "fraction", window, column, T::bits, U::ratio, C::panes,
               "`fraction { bits = m }`: the share of samples with a bit of m. Unknown where less than half of the "
               "window is covered."},
@@ -68,68 +63,52 @@ constexpr std::array table{
         "The slope of the least-squares line, per second. Unknown where less than half of the window is covered."},
     Operation{Op::w_delta, "delta", window, column, T::nothing, U::keep, C::edge,
               "The newest value less the oldest; of a counter, how much it grew. Unknown where fewer than two values "
-              "came, or where less "
-              "than half of the window is covered."},
+              "came, or where less than half of the window is covered."},
     Operation{Op::w_rate, "rate", window, column, T::nothing, U::per_second, C::edge,
               "The growth per second from the oldest value to the newest; of events, how many came per second. Unknown "
-              "where fewer "
-              "than two values came, or the events' source was not covered."},
+              "where fewer than two values came, or the events' source was not covered."},
     Operation{Op::w_cusum, "cusum", window, column, T::nothing, U::none, C::fit,
               "The running sum of how far the values lie above the window's median, in deviations of 1.4826 mad, cut "
-              "at 4, less 1 "
-              "each, never below 0: large where the level shifted up. Unknown where less than half of the window is "
-              "covered."},
+              "at 4, less 1 each, never below 0: large where the level shifted up. Unknown where less than half of the "
+              "window is covered."},
     Operation{Op::w_theil_sen, "theil_sen", window, column, T::nothing, U::per_second, C::fit,
               "The median of the slopes between pairs of values, per second: a slope that outliers do not move. "
-              "Unknown where less "
-              "than half of the window is covered."},
+              "Unknown where less than half of the window is covered."},
     Operation{Op::w_kendall, "kendall", window, column, T::nothing, U::none, C::fit,
               "Kendall's rank correlation of value and time in standard deviations of chance (z, with ties): above 2 "
-              "the values "
-              "rise, below -2 they fall. Unknown where less than half of the window is covered."},
-    Operation{
-        Op::w_time_to, "time_to", window, column, T::column, U::seconds, C::fit,
-        "The seconds until the values reach the goal at the pace of their Theil-Sen slope; infinite where they do "
-        "not approach it: beyond it, too, if they move on. Unknown where the slope or the goal is."},
+              "the values rise, below -2 they fall. Unknown where less than half of the window is covered."},
+    Operation{Op::w_time_to, "time_to", window, column, T::column, U::seconds, C::fit,
+              "The seconds until the values reach the goal at the pace of their Theil-Sen slope; infinite where they "
+              "do not approach it: beyond it, too, if they move on. Unknown where the slope or the goal is."},
     Operation{Op::w_count, "count", window, column, T::nothing, U::count, C::panes,
               "How many values or events there are. Needs no cover; of a signal with a source, 0 only where the source "
-              "was covered "
-              "over the whole window."},
+              "was covered over the whole window."},
     Operation{Op::w_age, "age", window, column, T::nothing, U::seconds, C::edge,
               "The seconds since the newest value (of a step: since its last change), without the time in which the "
-              "source was not live. "
-              "Never seen: since the attempt began, and of events infinite, where the source was covered. Unknown "
-              "while unobserved "
-              "and where the member is not expected."},
-    Operation{
-        Op::w_interval, "interval", window, column, T::nothing, U::seconds, C::edge,
-        "The usual time between two arrivals: the median of the member's last 16; before there are 3, the row length. "
-        "Unknown where nothing came."},
+              "source was not live. Never seen: since the attempt began, and of events infinite, where the source was "
+              "covered. Unknown while unobserved and where the member is not expected."},
+    Operation{Op::w_interval, "interval", window, column, T::nothing, U::seconds, C::edge,
+              "The usual time between two arrivals: the median of the member's last 16; before there are 3, the row "
+              "length. Unknown where nothing came."},
     Operation{Op::w_nonfinite, "nonfinite", window, column, T::nothing, U::count, C::panes,
               "How many values are NaN or infinite. Unknown where less than half of the window is covered."},
     Operation{Op::w_repeats, "repeats", window, column, T::field, U::count, C::event,
               "`repeats(\"field\")`: how often the most frequent value of that field came. 0 only where the source was "
-              "covered over "
-              "the whole window."},
+              "covered over the whole window."},
     Operation{Op::w_distinct, "distinct", window, column, T::field, U::count, C::event,
               "`distinct(\"field\")`: how many different values of that field came. 0 only where the source was "
-              "covered over the whole "
-              "window; unknown where more events came than are retained."},
+              "covered over the whole window; unknown where more events came than are retained."},
 
     // a window to a mask
     Operation{Op::w_seen, "seen", window, mask, T::nothing, U::none, C::panes,
               "Yes where there is a value or an event, else no: never unknown. Where none came and the source was not "
-              "covered, "
-              "the assumption is reported."},
-    Operation{
-        Op::w_within, "within", window, mask, T::column, U::none, C::edge,
-        "`within(\"10s\")`: yes where the newest value or event is younger than that. No where it is older, where "
-        "none came, "
-        "and while unobserved: never unknown."},
+              "covered, the assumption is reported."},
+    Operation{Op::w_within, "within", window, mask, T::column, U::none, C::edge,
+              "`within(\"10s\")`: yes where the newest value or event is younger than that. No where it is older, "
+              "where none came, and while unobserved: never unknown."},
     Operation{Op::w_older_than, "older_than", window, mask, T::column, U::none, C::edge,
               "`older_than(\"10s\")`: yes where the newest value or event is older than that. No where it is younger, "
-              "where none "
-              "came, and while unobserved: never unknown. Silence from the start on is `:age():above(…)`."},
+              "where none came, and while unobserved: never unknown. Silence from the start on is `:age():above(…)`."},
 
     // a window to a window
     Operation{Op::w_where, "where", window, window, T::fields, U::keep, C::event,
@@ -140,9 +119,9 @@ constexpr std::array table{
               "Only the events of which no field has these values: `except { code = 45 }`."},
 
     // the job to a column
-    Operation{Op::job_age, "age", job, column, T::nothing, U::seconds, C::leaf,
-              "`job:age()`: the seconds since the attempt began, without the time in which no recorder wrote. Always "
-              "known."},
+    Operation{
+        Op::job_age, "age", job, column, T::nothing, U::seconds, C::leaf,
+        "`job:age()`: the seconds since the attempt began, without the time in which no recorder wrote. Always known."},
 
     // a finding to a mask
     Operation{Op::f_now, "now", finding, mask, T::nothing, U::none, C::edge,

@@ -16,10 +16,9 @@ constexpr std::size_t most_ahead =
     4;  // packs that are held compiled before they come into force: a source may be minutes behind
 
 Error missing(const std::string& pack) {
-  return {Errc::refused,
-          "the rules that judged before (pack " + pack +
-              ") are neither kept beside the state nor to be had elsewhere: bring them back, or move the state away to "
-              "judge from the log's beginning"};
+  return {Errc::refused, "the rules that judged before (pack " + pack +
+                             ") are neither kept beside the state nor to be had elsewhere: bring them back, or move "
+                             "the state away to judge from the log's beginning"};
 }
 
 }  // namespace

@@ -6,12 +6,11 @@ namespace {
 Response file(const char* type, std::string_view text) {
   Response response{200, type, std::string{text}};
   response.cache = "no-cache";  // a browser asks each time: the page belongs to the program that answers
-  response.headers = {
-      {"Content-Security-Policy",
-       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
-       "form-action 'none'; frame-ancestors 'none'"},
-      {"Referrer-Policy", "no-referrer"},
-      {"X-Frame-Options", "DENY"}};
+  response.headers = {{"Content-Security-Policy",
+                       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+                       "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+                      {"Referrer-Policy", "no-referrer"},
+                      {"X-Frame-Options", "DENY"}};
   return response;
 }
 
