@@ -25,6 +25,7 @@ class Given : public Leaves {
   void state(const Node&, std::span<double>) override {}
   void freeze(const Node&, std::span<double>) override {}
   double symbol(std::string_view) const override { return absent; }
+  double job_age() const override { return 600; }
 };
 
 struct Job {
