@@ -139,7 +139,11 @@ std::vector<std::string> Explanation::missing(NodeId root, Level level, Slot slo
         names.insert(graph_->signals()[from.attributes.window->signal].name);
         leaf = true;
       } else if (from.type.shape == Shape::finding) {
-        for (const auto& rule : from.attributes.findings) names.insert("finding " + rule);
+        for (const auto& rule : from.attributes.findings) {
+          const auto missed = missed_by_ ? missed_by_(rule) : std::vector<std::string>{};
+          names.insert(missed.begin(), missed.end());
+          if (missed.empty()) names.insert("finding " + rule);
+        }
         leaf = true;
       }
     }

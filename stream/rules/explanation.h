@@ -20,19 +20,22 @@ namespace tocsin::stream {
 class Explanation {
  public:
   using TextOf = std::function<std::optional<std::string>(double symbol)>;
+  // The signals that a finding, by its name, misses.
+  using MissedBy = std::function<std::vector<std::string>(const std::string& finding)>;
 
   Explanation(const Rule& rule, const Graph& graph, const Evaluator& values, const Topology& topology,
-              const std::map<std::string, std::string>& labels, TextOf text)
+              const std::map<std::string, std::string>& labels, TextOf text, MissedBy missed_by = {})
       : rule_(&rule),
         graph_(&graph),
         values_(&values),
         topology_(&topology),
         labels_(&labels),
-        text_(std::move(text)) {}
+        text_(std::move(text)),
+        missed_by_(std::move(missed_by)) {}
 
   // Sets shows, implies, actions, not_known, cannot_decide, evidence and who for the member at `slot`.
   void write(Slot slot, AlertTransition& transition) const;
-  // Signals (and findings) whose absence makes this node unknown for the member.
+  // Signals (and findings of which nothing is known) whose absence makes this node unknown for the member.
   [[nodiscard]] std::vector<std::string> missing(NodeId node, Level level, Slot slot) const;
   // The same for the rule's answer over all members.
   [[nodiscard]] std::vector<std::string> missing() const;
@@ -76,6 +79,7 @@ class Explanation {
   const Topology* topology_;
   const std::map<std::string, std::string>* labels_;  // of the job
   TextOf text_;
+  MissedBy missed_by_;
 };
 
 [[nodiscard]] std::string format_number(double value, char conversion, int precision);

@@ -9,8 +9,7 @@ namespace tocsin::stream {
 namespace {
 
 constexpr Duration first_quarantine = std::chrono::seconds{60};
-constexpr std::uint32_t longest_quarantine = 6;     // doublings
-constexpr std::size_t most_findings_explained = 4;  // of those that say yes
+constexpr std::uint32_t longest_quarantine = 6;  // doublings
 
 }  // namespace
 
@@ -221,56 +220,6 @@ void Judge::add_to_digest(const Rule& rule) {
   }
 }
 
-void Judge::explain(RuleIndex index, Slot slot, AlertTransition& transition) {
-  const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
-  const auto view = script_answers_.find(index);
-  if (rule.scripted && view == script_answers_.end()) {
-    transition.shows = rule.summary;  // quarantined, or its alert waited for a parent: no values at this tick
-    return;
-  }
-  if (!rule.scripted) {
-    explaining_ = true;
-    evaluator_.run(rule.hot);  // it may have repeated its outcomes without an evaluation
-    explaining_ = false;
-    evaluator_.run(rule.cold);
-  }
-  const Explanation explanation{
-      rule.scripted ? view->second : rule, graph(), evaluator_, facts_.topology, facts_.labels, [this](double symbol) {
-        return facts_.symbols.text(symbol);
-      }};
-  explanation.write(slot, transition);
-  add_evidence_of_findings(rule, slot, transition);
-}
-
-void Judge::add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition) {
-  std::size_t explained = 0;
-  for (const RuleIndex index : rule.findings) {
-    const Rule& declared = pack_->rules[static_cast<std::size_t>(index)];
-    const auto view = script_answers_.find(index);
-    const Rule& base = declared.scripted && view != script_answers_.end() ? view->second : declared;
-    // Only findings at the same moment: windows of another L have moved on. Of a script, its answer at this tick.
-    if ((declared.scripted && view == script_answers_.end()) || base.settle != rule.settle) continue;
-    const Slot at = containing_slot(facts_.topology, rule.per, slot, base.per);
-    if (base.per > rule.per || at == no_slot) continue;
-    if (!declared.scripted) {
-      explaining_ = true;
-      evaluator_.run(base.hot);  // it is not always due at this tick
-      evaluator_.run(base.cold);
-      explaining_ = false;
-    }
-    if (evaluator_.truth_at(base.answer, base.per, at) != Truth::yes) continue;
-    if (++explained > most_findings_explained) return;
-    AlertTransition of_base;
-    Explanation{base,          graph(),
-                evaluator_,    facts_.topology,
-                facts_.labels, [this](double symbol) { return facts_.symbols.text(symbol); }}
-        .write(at, of_base);
-    for (auto& [name, value] : of_base.evidence) transition.evidence.emplace_back(base.name + "." + name, value);
-    for (auto& [name, text] : of_base.evidence_texts)
-      transition.evidence_texts.emplace_back(base.name + "." + name, std::move(text));
-  }
-}
-
 void Judge::publish(const AlertTransition& transition) {
   ++context_.counters->transitions;
   context_.digest->add(transition.id);
@@ -292,7 +241,7 @@ void Judge::conclude() {
     const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
     if (rule.scripted) return std::vector<std::string>{};
     evaluator_.run(rule.hot);
-    return Explanation{rule, graph(), evaluator_, facts_.topology, facts_.labels, {}}.missing();
+    return explanation(rule).missing();
   });
   verdict.subject = facts_.subject, verdict.attempt = facts_.attempt;
   verdict.ended = facts_.end, verdict.end_reason = end_reason_.empty() ? "unknown" : end_reason_;

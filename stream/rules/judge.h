@@ -25,6 +25,8 @@
 
 namespace tocsin::stream {
 
+class Explanation;
+
 // What an attempt's parts share with its subject and shard; all of it outlives them.
 struct Context {
   AlertSink* sink = nullptr;
@@ -110,6 +112,9 @@ class Judge final : private Leaves {
   void explain(RuleIndex index, Slot slot, AlertTransition& transition);
   // A rule built on others also carries their evidence: `stalled.limit` in `collective_hang`.
   void add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition);
+  [[nodiscard]] Explanation explanation(const Rule& rule);
+  [[nodiscard]] std::vector<std::string> missed_by(const Rule& rule, const std::string& finding);
+  void run_aside(std::span<const NodeId> nodes);  // at the tick of another rule
   void publish(const AlertTransition& transition);
   void conclude();
   [[nodiscard]] bool training() const;  // or nothing says that it is none

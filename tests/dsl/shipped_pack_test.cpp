@@ -35,5 +35,7 @@ TEST_CASE("the shipped rules hold their cases as scripts, too") {
     const CaseResult result = run_case(one, pack);
     CHECK_MESSAGE(result.passed, (result.messages.empty() ? "" : result.messages.front()));
   }
-  for (const stream::Rule& one : loaded.pack->rules) CHECK_MESSAGE(held.contains(one.name), one.name);
+  // A finding is held by the cases of the rules that read it.
+  for (const stream::Rule& one : loaded.pack->rules)
+    if (one.severity != stream::Severity::none) CHECK_MESSAGE(held.contains(one.name), one.name);
 }
