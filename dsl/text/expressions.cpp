@@ -9,9 +9,9 @@ namespace {
 constexpr int most_groups = 20;  // of one expression
 
 // Compiles one definition; a problem has file, line, pattern and remedy.
-class Reading {
+class DefinitionReader {
  public:
-  Reading(const Definition& definition, std::vector<TextProblem>& problems)
+  DefinitionReader(const Definition& definition, std::vector<TextProblem>& problems)
       : definition_(definition), problems_(problems) {}
 
   void problem(const std::string& what) {
@@ -114,7 +114,7 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
   std::map<std::string, std::size_t> place_of;    // in the texts
   std::map<std::pair<int, std::string>, const Definition*> named;
   for (const Definition& definition : definitions) {
-    Reading reading(definition, problems);
+    DefinitionReader reading(definition, problems);
     const auto [other, first] = named.try_emplace({static_cast<int>(definition.kind), definition.name}, &definition);
     if (!first)
       reading.problem("the name is taken by " + other->second->file + ":" + std::to_string(other->second->line) +
@@ -173,7 +173,7 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
     scan.scanner = Scanner::compile(texts[which], refused, store);
     for (const Scanner::Refusal& refusal : refused) {
       const Definition& definition = definitions[set->expressions_[scan.scanned_for[refusal.expression].front()].rule];
-      Reading(definition, problems)
+      DefinitionReader(definition, problems)
           .problem("Vectorscan does not take `" + texts[which][refusal.expression] + "`: " + refusal.message +
                    "; RE2 does, so write it in the syntax that both know: no \\pN or \\C, bounded repeats below 1000, "
                    "and something that must occur");
