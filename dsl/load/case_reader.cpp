@@ -65,6 +65,10 @@ std::optional<CaseValue> take_value(lua_State* state) {
 void read_values(const Table& table, const std::vector<std::string>& others, CaseValues& values) {
   for (const std::string& name : table.names()) {
     if (std::find(others.begin(), others.end(), name) != others.end()) continue;
+    if (name == "sampled" || name == "fires" || name == "resolves" || name == "unknown") {
+      table.problem(name, name + " belongs to the whole case: write it beside ranks, not in a segment");
+      continue;
+    }
     table.push(name);
     if (auto value = take_value(table.state())) values[name] = std::move(*value);
     else

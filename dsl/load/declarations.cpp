@@ -265,6 +265,9 @@ int rule_table(lua_State* state) {
   rule.every = table.texts("every");
   rule.fire = table.persistence("fire");
   rule.clear = table.persistence("clear");
+  if (rule.every == std::vector<std::string>{"end"} && rule.fire && (rule.fire->timed || rule.fire->n > 1))
+    table.problem("fire",
+                  "a rule that runs once, at the end, would never fire: leave fire out, or add a time to every");
   rule.yields_to = table.texts("yields_to");
   rule.peers = table.texts("peers");
   rule.params = table.params("params");
@@ -308,8 +311,9 @@ int tune_table(lua_State* state) {
                             "clear", "runbook", "owner", "row",      "lateness"};
   for (const std::string& key : table.names())
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      table.problem(key, "tune '" + name + "': '" + key + "' cannot be tuned" + nearest(key, keys) +
-                             ": write a rule of your own instead");
+      table.problem(key, "tune '" + name + "': '" + key + "' cannot be tuned" +
+                             (key == "enabled" ? ": mode = \"shadow\" keeps the rule from posting alerts"
+                                               : nearest(key, keys) + ": write a rule of your own instead"));
   table.allow(table.names());
   TuneSource tune;
   tune.name = name;

@@ -82,6 +82,7 @@ int global_index(lua_State* state) {
     if (name == withheld)
       stop(state,
            "'" + name + "' is not part of the language: a rule reads its needs and returns a mask, nothing else");
+  if (name == "state") stop(state, "state is the third argument: write evaluate = function(job, p, state)");
   stop(state, "nothing is called '" + name + "'" + nearest(name, near_names(state)) +
                   ": declare it with local, or read it from job or p");
 }

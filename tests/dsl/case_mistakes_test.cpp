@@ -50,6 +50,11 @@ TEST_CASE("a value that its signal cannot have is refused: a text for a number, 
   CHECK(has(refused("phase = \"evil\""), "phase = \"evil\" is no value of it (eval?)"));
 }
 
+TEST_CASE("a key of the whole case in a segment is an error that says so") {
+  CHECK(has(refused("sampled = \"30s\""), "sampled belongs to the whole case"));
+  CHECK(has(refused("fires = { { \"hot\" } }"), "fires belongs to the whole case"));
+}
+
 TEST_CASE("steps are of step alone, and step has no noise and no ramp, at which it would stand still") {
   CHECK(has(refused("duty = steps(1)"), "steps(…) makes step, and 'duty' is another signal: write ramp(from, to)"));
   CHECK(has(refused("step = ramp(0, 100)"), "step is made by steps(seconds, from)"));

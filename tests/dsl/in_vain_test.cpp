@@ -72,6 +72,8 @@ TEST_CASE("a tune of what is not there is reported") {
   CHECK(has(with("tune \"r\" { params = { share = \"much\" } }"),
             "tune 'r': params.share is of another kind in the rule"));
   CHECK(has(with("tune \"r\" { per = \"job\" }"), "tune 'r': 'per' cannot be tuned"));
+  CHECK(has(with("tune \"r\" { enabled = false }"),
+            "'enabled' cannot be tuned: mode = \"shadow\" keeps the rule from posting"));
   CHECK(has(with("tune \"r\" { \"shadow\" }"), "a value without a name, which nothing reads"));
   CHECK(has(with("tune \"r\" { params = { share = 0/0 } }"), "params.share is NaN, which nothing compares with"));
   CHECK(has(with("tune \"dutty\" { lateness = \"9s\" }"), "tune: no rule or signal 'dutty' (duty?)"));

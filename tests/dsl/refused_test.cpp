@@ -319,3 +319,12 @@ TEST_CASE("a window that is shorter than a row of its signal is refused") {
   CHECK(over("duty", "10s") == "");
   CHECK(over("fault", "0.5s") == "");
 }
+
+TEST_CASE("state without its argument, and fire of a rule at the end, are errors that say what to write") {
+  CHECK(has(reported("    state.x = 1\n    return keep"), "write evaluate = function(job, p, state)"));
+  const char* once =
+      "rule \"r\" { per = \"gpu\", every = \"end\", fire = \"for 5m\", severity = \"none\",\n"
+      "  needs = { duty = signal \"duty\" { over = \"30s\" } },\n"
+      "  evaluate = function(job) return job.duty:mean():above(0.5) end }\n";
+  CHECK(has(problems_of(load_rules(once)), "a rule that runs once, at the end, would never fire"));
+}
