@@ -2,6 +2,8 @@
 --
 -- Findings name ranks: counts of collectives, then processes, then GPUs. The first that names one decides.
 
+local gpus = shared "gpus"
+
 -- Whether a process sleeps in a futex, as a thread does that waits in a collective.
 local function in_futex(job)
   return job.channel:last():is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"):surely()
@@ -210,8 +212,8 @@ rule "idle_hang" {
     local idle     = job.cpu:mean():fill(job.cpu_long:last()):below(p.idle)
     local reported = job.channel:count():above(0) | job.call:count():above(0)
     local asleep   = (idle & reported & ~in_futex(job)):all("job")
-    local samples  = (job.gr_long:age():below(job.step:age():min("job")) & job.gr_long:count():above(1)):maybe()
-    local cold     = (job.gr:mean():fill(job.gr_long:last()):below(p.cold) & samples):all("job")
+    local gr       = job.gr:mean():fill(job.gr_long:last())
+    local cold     = (gr:below(p.cold) & gpus.sampled_since(job.gr_long, job.step)):all("job")
     local outside  = (counted & ~waits:any("job")) | (~counted & (asleep | cold))
     local begun    = job.step:count():above(0):any("job") | launched:above(0):any("job")
     local halted   = state:is("stopped", "traced"):all("job")

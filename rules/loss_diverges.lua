@@ -1,8 +1,7 @@
 -- E1: a loss that rises and stays. One series alone is a warning; the learning rate or the gradient norm beside it
 -- makes it a divergence.
 
-local function ratio(a, b) return (a / b):log() end
-local function scatter(values) return 1.4826 * values:mad() / values:median() end
+local losses = shared "losses"
 
 rule "loss_above_best" {
   severity = "none", per = "job", every = { "recent", "30s" },
@@ -24,11 +23,11 @@ rule "loss_above_best" {
   evaluate = function(job, p, state)
     local now, birth = job.recent:median(), job.all:first(3)
     state.best    = job.anew:now():surely():choose(now, least(state.best, now))
-    local learned, rise = ratio(birth, state.best), ratio(now, state.best)
+    local learned, rise = losses.ratio(birth, state.best), losses.ratio(now, state.best)
     local over    = rise:above(greatest(p.rise, p.share * learned))
     local falls   = job.trend:kendall():below(p.falls):surely()
-    local begins  = rise:above(p.z * scatter(job.past)) & now:above(p.floor) & job.wide:min():above(0) & ~falls
-                  & learned:above(greatest(p.learned, p.moves * scatter(job.wide)))
+    local begins  = rise:above(p.z * losses.scatter(job.past)) & now:above(p.floor) & job.wide:min():above(0) & ~falls
+                  & learned:above(greatest(p.learned, p.moves * losses.scatter(job.wide)))
     local stays   = (over & (begins | state.high:is(1))):surely()
     state.high    = stays:choose(1, 0)
     return stays
@@ -48,8 +47,9 @@ rule "loss_climbs" {
   params = { steady = 6, climb = 0.18, above = 0.4, floor = 0.05 }, clear = "32 of 32",
   evaluate = function(job, p)
     local now, low = job.last:last(), job.last:min()
-    return job.last:kendall():above(p.steady) & ratio(now, low):above(p.climb)
-         & ratio(now, job.all:first(3)):above(p.above) & now:above(p.floor) & low:above(0) & ~job.anew:now():surely()
+    return job.last:kendall():above(p.steady) & losses.ratio(now, low):above(p.climb)
+         & losses.ratio(now, job.all:first(3)):above(p.above) & now:above(p.floor) & low:above(0)
+             & ~job.anew:now():surely()
   end,
 }
 
@@ -110,7 +110,7 @@ rule "loss_stays_high" {
   end,
 }
 
--- ---- cases ----------------------------------------------------------------------------------------------------------
+-- ---- cases --------------------------------------------------------------------------------------
 
 case "the learning rate makes the loss leap, and it stays high" {
   ranks = 4,

@@ -2,8 +2,7 @@
 -- compared as ratios (0.35 is 1.4 times), so that one of 0.02 and a perplexity of 40 are judged alike; one that was
 -- negative is judged for its size alone.
 
-local function ratio(a, b) return (a / b):log() end
-local function scatter(values) return 1.4826 * values:mad() / values:median() end
+local losses = shared "losses"
 
 rule "another_training" {
   severity = "none", per = "job", every = { "all", "30s" },
@@ -23,7 +22,7 @@ rule "another_training" {
     local runs, seen = job.ended:count():fill(0) + job.again:count():fill(0), job.all:count():fill(0)
     local step, epoch = job.step:last():max("job"), job.epoch:last()
     local anew   = step:below(p.small * job.step:max():max("job")):surely() | epoch:below(job.epoch:first()):surely()
-    local back   = ratio(job.all:last(), job.all:first(3)):abs():below(p.birth):surely() & seen:above(p.values)
+    local back   = losses.ratio(job.all:last(), job.all:first(3)):abs():below(p.birth):surely() & seen:above(p.values)
                  & ~(step:known() | epoch:known())
     local begins = anew | back | (runs:above(state.runs) & state.seen:above(0))
     state.left   = begins:choose(p.values, greatest(state.left - (seen - state.seen), 0))
@@ -66,11 +65,11 @@ rule "loss_spike" {
   evaluate = function(job, p)
     local one, two, usual = job.near:max(), job.near:quantile(0.75), job.usual:median()
     local high    = greatest(job.past:max(), job.all:first(3))
-    local limit   = greatest(p.jump, p.z * scatter(job.usual), p.beyond * ratio(job.usual:max(), usual))
-    local both    = ratio(two, usual):above(limit) & (two - usual):above(p.share * (high - usual))
-    local alone   = ratio(one, usual):above(limit) & one:above(high)
+    local limit   = greatest(p.jump, p.z * losses.scatter(job.usual), p.beyond * losses.ratio(job.usual:max(), usual))
+    local both    = losses.ratio(two, usual):above(limit) & (two - usual):above(p.share * (high - usual))
+    local alone   = losses.ratio(one, usual):above(limit) & one:above(high)
     local step    = job.step:last():max("job")
-    local learned = ratio(high, usual):above(p.learned) | step:above(p.late):surely()
+    local learned = losses.ratio(high, usual):above(p.learned) | step:above(p.late):surely()
     local rises, grows = job.rate:max() / job.rates:median(), job.grad:max() / job.grads:median()
     local rate    = rises:above(p.rises):surely()
     return (both | alone) & learned & job.past:min():above(0) & ~job.anew:now():surely(),
@@ -100,12 +99,12 @@ rule "loss_leap" {
   actions = { otherwise = "watch the next values: if the loss stays high, resume from an earlier checkpoint" },
   evaluate = function(job, p)
     local high, low = job.past:max(), job.past:min()
-    local range  = p.beyond * ratio(high, low)
+    local range  = p.beyond * losses.ratio(high, low)
     local late   = job.step:last():max("job"):above(p.late):surely()
     local limit  = greatest(late:choose(p.leap, p.young), range)
-    local two    = ratio(job.near:min(), high):above(limit) & job.past:count():above(1)
+    local two    = losses.ratio(job.near:min(), high):above(limit) & job.past:count():above(1)
     local grown  = (job.grad:max():above(p.grows * job.grads:max()) & late):surely()
-    local one    = ratio(job.near:max(), high):above(greatest(p.alone, 2 * range)) & grown
+    local one    = losses.ratio(job.near:max(), high):above(greatest(p.alone, 2 * range)) & grown
     return (two | one) & (late | low:below(p.fallen * job.all:first())) & low:above(0) & job.all:count():at_most(p.few)
          & ~job.anew:now():surely(), { now = job.near:max(), usual = high }
   end,

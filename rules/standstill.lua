@@ -6,11 +6,7 @@
 -- validation looks the same, and is a warning after a long one. Where the kind is found, they yield to it.
 -- `no_first_step` is for the rules that know what a start waits for.
 
--- Whether the GPU samples show the standstill. One sample, or one from before the last step, does not. Unknown counts
--- as yes.
-local function sampled_since(samples, step)
-  return (samples:age():below(step:age():min("job")) & samples:count():above(1)):maybe()
-end
+local gpus = shared "gpus"
 
 -- The age of the job's progress: a step, a loss, a line of an evaluation.
 local function progress_age(job)
@@ -31,7 +27,7 @@ rule "gpus_spinning" {
   params = { spins = 0.9, work = 0.2 },
   evaluate = function(job, p)
     local gr = job.gr:mean():fill(job.gr_long:last())
-    return (gr:above(p.spins) & job.sm:mean():below(p.work) & sampled_since(job.gr_long, job.step)):all("job")
+    return (gr:above(p.spins) & job.sm:mean():below(p.work) & gpus.sampled_since(job.gr_long, job.step)):all("job")
   end,
 }
 
@@ -75,7 +71,7 @@ rule "no_activity" {
                        | process:is("disk_sleep")):any("job"):surely() & recent
     local idle      = (cpu + job.children:mean():fill(0)):max("job"):below(p.idle) & ~awake & ~starved & ~writing
     local gr        = job.gr:mean():fill(job.gr_long:last())
-    local cold      = (gr:below(p.idle) & sampled_since(job.gr_long, job.step)):any("job")
+    local cold      = (gr:below(p.idle) & gpus.sampled_since(job.gr_long, job.step)):any("job")
                     & ~cpu:above(p.busy):any("job"):surely()
     local seen      = (waiting & ~computing):surely() | stopped | idle:surely() | cold:surely()
                     | job.spinning:now():surely()
