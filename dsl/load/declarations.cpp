@@ -391,6 +391,7 @@ void register_declarations(lua_State* state) {
   add_named("pattern", named<definition_table<text::Definition::Kind::pattern>>);
   add_named("parser", named<definition_table<text::Definition::Kind::parser>>);
   set_functions(state, {{"signal", signal}, {"finding", finding}});
+  register_expressions(state);
   register_settings(state);
   register_shared(state);
   register_case_values(state);

@@ -1,6 +1,7 @@
 #include "dsl/load/text_definitions.h"
 
 #include <algorithm>
+#include <lua.hpp>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -8,6 +9,7 @@
 
 #include "dsl/load/rule_files.h"
 #include "dsl/load/tables.h"
+#include "dsl/lua/environment.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -123,6 +125,22 @@ void read_definition(const Table& table, Definition::Kind kind, const std::strin
 
 namespace {
 
+// either { [[a]], [[b]] }: an expression that matches any of these; an option such as (?i) holds within its own.
+int either(lua_State* state) {
+  const Table table = table_argument(state, 1, "either");
+  table.allow({}, "key", true);
+  if (table.length() == 0) table.problem("", "either lists expressions: either { [[one]], [[another]] }");
+  std::string any;
+  for (std::size_t i = 1; i <= table.length(); ++i) {
+    const auto one = table.scalar(i);
+    const auto* text = one ? std::get_if<std::string>(&*one) : nullptr;
+    if (text) any += (i == 1 ? "(?:" : "|(?:") + *text + ")";
+    else table.problem("", "either lists something that is not a text: write either { [[one]], [[another]] }");
+  }
+  lua_pushstring(state, ("(?:" + any + ")").c_str());
+  return 1;
+}
+
 // Patterns come before parsers, generic parsers after all others, and those of a directory that was given later before
 // those of earlier ones. Within a directory the order of a file counts, and no file's name: files are in the order of
 // the names that they declare first.
@@ -138,6 +156,8 @@ void put_in_order(std::vector<Definition>& all, const PackFiles& files) {
 }
 
 }  // namespace
+
+void register_expressions(lua_State* state) { set_functions(state, {{"either", either}}); }
 
 bool is_text_file(const std::string& path) {
   const auto in = [&](const std::string& folder) {

@@ -7,6 +7,8 @@
 #include "dsl/text/definitions.h"
 #include "dsl/text/extraction.h"
 
+struct lua_State;
+
 namespace tocsin::dsl {
 
 class Table;
@@ -19,6 +21,7 @@ class Table;
 //     line    = [[^iter (?P<step>INT): loss (?P<loss>NUM), time (?P<ms>NUM)ms]],   -- or a list: any of them
 //     scan    = [[…]],     -- occurs wherever line does, and is cheaper to search for in every line
 //     unless  = [[…]],     -- must not occur in the record
+//                          -- either { [[a]], [[b]] } is an expression that matches any of these
 //     generic = "lines",   -- reads lines that no framework's parser reads, nor one of "bars"
 //     samples = { step = "step", loss = "loss", step_time = { "ms", scale = 0.001 },
 //                 learning_rate = { find = [[lr (NUM)]] } },
@@ -39,6 +42,7 @@ inline constexpr const char* directories_file = "directories";
 // Of the shipped rules, or of a directory that is added to them.
 [[nodiscard]] bool is_text_file(const std::string& path);
 [[nodiscard]] TextDefinitions read_text_definitions(const PackFiles& files);
+void register_expressions(lua_State* state);  // the word `either`
 // Reads `pattern "name" { … }` or `parser "name" { … }` into the collection.
 void read_definition(const Table& table, text::Definition::Kind kind, const std::string& name);
 

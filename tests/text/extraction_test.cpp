@@ -50,6 +50,24 @@ TEST_CASE("a mistake in a definition is reported with file, line, pattern and re
              "patterns/test.lua:2: parser \"a\" has no table: write parser \"a\" { … }"));
 }
 
+TEST_CASE("either matches any of the expressions that it lists, each with its own options") {
+  const auto source = compiled(
+      "pattern \"a\" { line = [[^go (?P<to>]] .. either { [[(?i)north]], [[south|west]] } .. [[) now]],\n"
+      "  unless = either { [[not]], [[never]] }, event = \"e\", texts = { to = \"to\" } }");
+  auto extractor = source->open()->make();
+  test::Recorded out;
+  for (const char* text : {"go NORTH now", "go west now", "go SOUTH now", "go west now, never east"})
+    extractor->line(line(text), {}, out);
+  CHECK(out.all == std::vector<std::string>{"job: e to='NORTH'", "job: e to='west'"});
+  const auto with = [](const std::string& list) {
+    return problem("\npattern \"a\" { line = either " + list + ", event = \"e\" }");
+  };
+  CHECK(says(with("{}"), "patterns/test.lua:2: either lists expressions: either { [[one]], [[another]] }"));
+  CHECK(says(with("\"x\""), "either wants a table"));
+  CHECK(says(with("{ \"x\", { \"y\" } }"), "either lists something that is not a text"));
+  CHECK(says(with("{ line = \"x\" }"), "unknown key 'line'"));
+}
+
 TEST_CASE("files of patterns and parsers hold nothing else, and no other file holds them") {
   CHECK(says(problem("\nrule \"r\" { }"), "patterns/test.lua:2: a rule does not stand in this file"));
   const auto loaded = dsl::load({{"signals.lua", ""}, {"site.lua", "parser \"a\" { line = [[x]] }"}});
