@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "adapters/cli/commands.h"
 #include "adapters/cli/packs.h"
+#include "adapters/cli/rule_values.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/usage.h"
 #include "adapters/formats/json.h"
@@ -120,11 +123,14 @@ int test(const std::vector<std::string>& directories, const std::string& only, b
   std::size_t passed = 0, failed = 0;
   for (const auto& one : outcome.cases) {
     if (read->shipped.contains(one.file) || (!only.empty() && one.name.find(only) == std::string::npos)) continue;
-    const dsl::CaseResult result = dsl::run_case(one, *outcome.pack);
+    const dsl::CaseResult result = dsl::run_case(one, *outcome.pack, deciding_values);
     ++(result.passed ? passed : failed);
     if (verbose || !result.passed)
       fmt::print("{} {}:{}: {}\n", result.passed ? "ok  " : "FAIL", one.file, one.line, one.name);
-    for (const auto& message : result.messages) fmt::print("       {}\n", message);
+    for (const auto& message : result.messages) {
+      std::istringstream lines{message};
+      for (std::string line; std::getline(lines, line);) fmt::print("       {}\n", line);
+    }
   }
   if (passed + failed == 0 && !only.empty()) {
     say("tocsin test: the name of none of {} in {} holds '{}'\n", counted(outcome.cases.size(), "case"), rules, only);

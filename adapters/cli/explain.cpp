@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
 #include <charconv>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "adapters/cli/commands.h"
 #include "adapters/cli/engine.h"
 #include "adapters/cli/recordings.h"
+#include "adapters/cli/rule_values.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/usage.h"
 #include "adapters/formats/alert_form.h"
@@ -76,67 +75,6 @@ std::optional<Moment> parse_moment(const std::string& text) {
   return Moment{*time, {}, false};
 }
 
-std::string value_at(const Evaluation& evaluation, const stream::Graph& graph, NodeId id, stream::Slot slot) {
-  const stream::Node& node = graph[id];
-  const Level per = evaluation.rule.per;
-  if (node.type.shape == stream::Shape::window || node.type.shape == stream::Shape::finding) return "";
-  const auto shown = [&](NodeId of, Level level, stream::Slot at) -> std::string {
-    if (node.type.shape == stream::Shape::mask) {
-      constexpr std::array words{"no", "unknown", "yes"};
-      return words[static_cast<std::size_t>(evaluation.values.truth_at(of, level, at))];
-    }
-    const double value = evaluation.values.number_at(of, level, at);
-    return node.type.text() && stream::is_number(value) ? evaluation.text(value) : stream::format_number(value, 'g', 6);
-  };
-  if (node.type.level <= per) return shown(id, per, slot);
-  std::string all;
-  const stream::Groups& parts = evaluation.topology.groups(node.type.level, per);
-  if (slot >= parts.count()) return "";
-  std::size_t listed = 0;
-  for (const stream::Slot part : parts.of(slot)) {
-    if (++listed > 8) return all + " …";
-    const auto member = stream::named_member(evaluation.topology, node.type.level, part);
-    const std::string name = member.rank                      ? std::to_string(*member.rank)
-                             : node.type.level == Level::rank ? "job"
-                             : member.level == Level::gpu     ? member.node + "/" + member.gpu
-                                                              : member.node;
-    all += (all.empty() ? "" : " ") + name + ":" + shown(id, node.type.level, part);
-  }
-  return "[" + all + "]";
-}
-
-// The author's name of a node: that of a need, of a value that evaluate returned, or none.
-std::map<NodeId, std::string> names_of(const stream::Rule& rule) {
-  std::map<NodeId, std::string> names;
-  for (const auto& [need, node] : rule.needs) names[node] = "job." + need;
-  for (const auto& output : rule.outputs) {
-    std::string& name = names[output.node];
-    name = name.empty() ? output.name : name + " " + output.name;
-  }
-  return names;
-}
-
-// The node as the graph describes it, with names and numbers in the place of what stands for them.
-std::string described(const stream::Graph& graph, NodeId id, const std::map<NodeId, std::string>& names) {
-  std::string text = graph.describe(id);
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = at + 1;
-    while (text[at] == '%' && end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
-    if (text[at] != '%' || end == at + 1) {
-      out += text[at++];
-      continue;
-    }
-    const auto node = static_cast<NodeId>(std::atoi(text.c_str() + at + 1));
-    const auto name = names.find(node);
-    if (graph[node].op == stream::Op::constant) out += stream::format_number(graph[node].attributes.number, 'g', 6);
-    else if (name != names.end()) out += name->second.substr(0, name->second.find(' '));
-    else out.append(text, at, end - at);
-    at = end;
-  }
-  return out;
-}
-
 struct Row {
   std::string expression, value, name;
 };
@@ -168,7 +106,7 @@ Explained explained(const Evaluation& evaluation, const stream::Graph& graph, st
       if (cause.node == id && names.find(cause.name) == std::string::npos)
         names += (names.empty() ? "" : ", ") + cause.name;
     if (rule.who == id) names += names.empty() ? "who" : ", who";
-    all.rows.push_back({described(graph, id, known), value_at(evaluation, graph, id, slot), names});
+    all.rows.push_back({described(graph, id, known), value_text(evaluation, id, slot), names});
   }
   return all;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "adapters/cli/service_commands.h"
+#include "adapters/cli/usage.h"
 #include "adapters/formats/alert_form.h"
 #include "adapters/kafka/pack_history.h"
 #include "adapters/packs/compile.h"

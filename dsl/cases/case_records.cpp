@@ -51,7 +51,8 @@ std::string_view CaseRecords::subject() const { return case_->cluster ? stream::
 
 Time CaseRecords::begin() { return stream::at_nanoseconds(1'767'225'600'000'000'000); }  // 2026-01-01
 
-CaseRecords::CaseRecords(const Case& one, const stream::SignalTable& signals) : case_(&one), signals_(&signals) {
+CaseRecords::CaseRecords(const Case& one, const stream::SignalTable& signals)
+    : case_(&one), signals_(&signals), sampled_(one.sampled) {
   const std::uint32_t per_node = std::max(1u, one.per_node);
   for (std::uint32_t r = 0; r < std::max(one.ranks, per_node); ++r) {
     nodes_.push_back(node_name(r / per_node));
@@ -63,6 +64,7 @@ CaseRecords::CaseRecords(const Case& one, const stream::SignalTable& signals) : 
         if (const auto id = signals.find(name); id && signals[*id].owner == Level::gpu) has_gpus_ = true;
   for (const auto& segment : one.segments) {
     has_gpus_ |= !segment.gpu.empty();
+    if (!segment.lines.empty()) sources_.insert("log");
     for (const auto& event : segment.events)
       if (const auto id = signals.find(event.signal); id && signals[*id].owner == Level::gpu) has_gpus_ = true;
     for (const auto& [rank, values] : segment.rank)
@@ -83,11 +85,11 @@ std::uint32_t CaseRecords::owners(Level level) const {
 
 // A log is written as it happens; an exporter is sampled at intervals, all those of one node together.
 bool CaseRecords::sampled_now(const stream::SignalDefinition& definition, std::uint32_t owner, Time time) const {
-  if (case_->sampled <= a_second || definition.source == "log") return true;
+  if (sampled_ <= a_second || definition.source == "log") return true;
   const std::uint32_t per_node = std::max(1u, case_->per_node);
   const std::uint32_t node =
       definition.owner == Level::rank || definition.owner == Level::gpu ? owner / per_node : owner;
-  return (time - begin() + node * 7 * a_second) % case_->sampled < a_second;
+  return (time - begin() + node * 7 * a_second) % sampled_ < a_second;
 }
 
 MemberKey CaseRecords::key(Level level, std::uint32_t owner) const {
@@ -103,12 +105,13 @@ MemberKey CaseRecords::key(Level level, std::uint32_t owner) const {
 
 void CaseRecords::play(const Consume& consume) {
   Time now = begin();
-  start(now, consume);
+  start_fields_["world_size"] = static_cast<double>(case_->ranks);
   for (const CaseSegment& segment : case_->segments) {
-    if (segment.new_attempt) {
-      step_at_.clear();
-      start(now, consume);
-    }
+    for (const auto& [label, value] : segment.labels) start_fields_["labels." + label] = value;
+    const bool first = &segment == &case_->segments.front();
+    if (segment.new_attempt) step_at_.clear();
+    if (segment.new_attempt || first) start(now, consume);
+    else if (!segment.labels.empty()) announce(now, consume);
     last_segment_ = now;
     begin_segment(segment);
     const Time from = now, to = now + segment.lasting;
@@ -125,6 +128,7 @@ void CaseRecords::play(const Consume& consume) {
 }
 
 void CaseRecords::begin_segment(const CaseSegment& segment) {
+  sampled_ = segment.sampled.value_or(sampled_);
   for (const auto& [signal, value] : segment.all) apply(signal, value, nullptr);
   for (const auto* some : {&segment.rank, &segment.node, &segment.gpu})
     for (const auto& [owner, values] : *some)
@@ -175,6 +179,8 @@ void CaseRecords::second(const CaseSegment& segment, Time from, Time segment_beg
     }
   }
   steps(from, segment_begin, segment, consume);
+  for (const CaseLines& some : segment.lines)
+    if (const Time at = segment_begin + some.at; at >= from && at < from + a_second) lines(some, at, consume);
   for (const CaseEvent& one : segment.events) {
     const Time at = segment_begin + one.at;
     if (at < from || at >= from + a_second) continue;
@@ -287,12 +293,31 @@ void CaseRecords::control(Time time, stream::ControlRecord::Kind kind, const Con
 void CaseRecords::start(Time time, const Consume& consume) {
   if (case_->cluster) return introduce(time, consume);
   attempt_name_ = std::to_string(++attempt_);
-  event(time, MemberKey{}, "start", {{"world_size", static_cast<double>(case_->ranks)}}, "scheduler", consume);
+  announce(time, consume);
   for (std::uint32_t rank = 0; rank < case_->ranks; ++rank) {
     MemberKey member = key(Level::rank, rank);
     if (has_gpus_) member.gpu = gpus_[rank];
     event(time, member, "member", {}, "scheduler", consume);
   }
+}
+
+void CaseRecords::announce(Time time, const Consume& consume) {
+  event(time, MemberKey{}, "start", start_fields_, "scheduler", consume);
+}
+
+void CaseRecords::lines(const CaseLines& lines, Time time, const Consume& consume) {
+  stream::LineRecord record;
+  record.time = time;
+  if (lines.rank) record.member = key(Level::rank, *lines.rank);
+  else if (lines.node) record.member = key(Level::node, *lines.node);
+  std::vector<stream::LineRecord> records;
+  for (const std::string& text : lines.texts) record.text = text, records.push_back(record);
+  stream::Entry entry;
+  entry.appended = entry.arrival = time;
+  entry.subject = subject();
+  entry.attempt = attempt_name_;
+  entry.lines = records;
+  consume(entry);
 }
 
 // The GPUs of a cluster, and the racks of their nodes.

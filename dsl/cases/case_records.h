@@ -44,6 +44,8 @@ class CaseRecords {
   void cover(stream::Time time, const Consume& consume);
   void control(stream::Time time, stream::ControlRecord::Kind kind, const Consume& consume);
   void start(stream::Time time, const Consume& consume);
+  void announce(stream::Time time, const Consume& consume);
+  void lines(const CaseLines& lines, stream::Time time, const Consume& consume);
   void introduce(stream::Time time, const Consume& consume);
   [[nodiscard]] std::string_view subject() const;
   void event(stream::Time time, const stream::MemberKey& member, std::string_view name,
@@ -59,6 +61,8 @@ class CaseRecords {
   const stream::SignalTable* signals_;
   std::map<std::string, Running> running_;
   std::set<std::string> sources_;
+  std::map<std::string, stream::Scalar> start_fields_;  // of the event that begins an attempt
+  stream::Duration sampled_;
   std::vector<std::string> nodes_, gpus_;                             // names, for the keys' views
   std::map<std::uint32_t, std::pair<double, stream::Time>> step_at_;  // by rank: last step, and when
   bool has_gpus_ = false;

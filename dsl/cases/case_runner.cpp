@@ -1,7 +1,10 @@
 #include "dsl/cases/case_runner.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <span>
+#include <sstream>
 
 #include "dsl/cases/case_records.h"
 #include "stream/graph/evaluator.h"
@@ -39,13 +42,22 @@ std::string expected_text(const CaseExpectation& e) {
   return text;
 }
 
-// A rule that runs at the job's end only has nothing to say in a case whose job does not end.
+// A rule that runs at the job's end only has nothing to say in a case whose job does not end, and one for some jobs
+// where the case has not their labels.
 std::string never_fired(const Case& one, const stream::Pack& pack, const std::string& rule) {
   const auto found = std::ranges::find(pack.rules, rule, &stream::Rule::name);
-  const bool at_end =
-      found != pack.rules.end() && std::ranges::all_of(found->every, [](const stream::Trigger& trigger) {
-        return trigger.kind == stream::Trigger::Kind::end;
-      });
+  if (found == pack.rules.end()) return "it never fired";
+  std::map<std::string, std::string> labels;
+  for (const CaseSegment& segment : one.segments)
+    for (const auto& [label, value] : segment.labels) labels[label] = value;
+  for (const auto& [label, values] : found->jobs) {
+    const auto has = labels.find(label);
+    if (!stream::allows(values, has == labels.end() ? nullptr : &has->second))
+      return "it never ran, for its jobs asks for another " + label + ": write labels = { " + label + " = \"" +
+             (values.empty() ? "…" : values.front()) + "\" } in the first segment";
+  }
+  const bool at_end = std::ranges::all_of(
+      found->every, [](const stream::Trigger& trigger) { return trigger.kind == stream::Trigger::Kind::end; });
   const bool ends = std::ranges::any_of(one.segments, [](const CaseSegment& segment) { return !segment.ends.empty(); });
   if (!at_end || ends) return "it never fired";
   return "it never fired, for it runs at the job's end: write ends = \"completed\" or ends = \"failed\" in the last "
@@ -105,9 +117,57 @@ class Expectations {
   stream::Time last_segment_;
 };
 
+// What was expected and missing, or reported and not expected.
+struct Failed {
+  std::string message, rule;
+  std::function<bool(const stream::NamedMember&)> of;  // whose values show why; empty: nobody's
+  stream::Time until{};                                // those of the last tick up to then
+};
+
+constexpr std::size_t most_shown = 3;  // failures of a case whose values are shown
+
+// Judges the case once more, and adds to what failed the values at its tick.
+void add_values(const Case& one, const stream::LoadedPack& pack, stream::Time last_segment, std::span<Failed> failed,
+                const ShowValues& show) {
+  struct Seen {
+    std::string text;
+    std::size_t ticks = 0, yes = 0;  // in the last segment
+  };
+  std::vector<Seen> seen(failed.size());
+  Witness ignored;
+  stream::Shard shard{pack, nullptr, ignored};
+  CaseRecords records{one, pack.pack->signals};
+  const auto see = [&](const Failed& failure, const stream::RuleEvaluation& evaluation, Seen& last) {
+    const Level per = evaluation.rule.per;
+    for (stream::Slot slot = 0; slot < evaluation.outcomes.size(); ++slot) {
+      if (!evaluation.topology.exists(per, slot) || (per == Level::rank && slot == stream::reserved_slot)) continue;
+      const auto member = stream::named_member(evaluation.topology, per, slot);
+      if (!failure.of(member)) continue;
+      constexpr std::array words{"no", "unknown", "yes"};
+      const stream::Truth truth = evaluation.outcomes[slot];
+      if (evaluation.tick > last_segment) ++last.ticks, last.yes += truth == stream::Truth::yes ? 1 : 0;
+      last.text = evaluation.rule.name + " for " + stream::describe(member) + " says " +
+                  words[static_cast<std::size_t>(truth)] + " after " +
+                  std::to_string(static_cast<int>(stream::seconds(evaluation.tick - last_segment))) + " s (yes at " +
+                  std::to_string(last.yes) + " of " + std::to_string(last.ticks) + " ticks)\n" + show(evaluation, slot);
+      return;
+    }
+  };
+  shard.observe([&](const stream::RuleEvaluation& evaluation) {
+    for (std::size_t i = 0; i < failed.size(); ++i)
+      if (failed[i].of && evaluation.rule.name == failed[i].rule && evaluation.tick <= failed[i].until)
+        see(failed[i], evaluation, seen[i]);
+  });
+  records.play([&](const stream::Entry& entry) { shard.consume(entry); });
+  for (std::size_t i = 0; i < failed.size(); ++i) {
+    std::istringstream lines{seen[i].text};
+    for (std::string line; std::getline(lines, line);) failed[i].message += "\n  " + line;
+  }
+}
+
 }  // namespace
 
-CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
+CaseResult run_case(const Case& one, const stream::LoadedPack& pack, const ShowValues& show) {
   CaseResult result;
   if (!one.records.empty()) {
     result.messages.push_back("records = \"" + one.records +
@@ -149,6 +209,11 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   records.play([&](const stream::Entry& entry) { shard.consume(entry); });
 
   const Expectations expectations{one, records.last_segment()};
+  std::vector<Failed> failed;
+  const auto not_met = [&](const CaseExpectation& e, std::string message, stream::Time until = stream::never) {
+    failed.push_back({std::move(message), e.rule,
+                      [&](const stream::NamedMember& member) { return expectations.member(e, member); }, until});
+  };
   const auto met = [&](const CaseExpectation& e) {
     if (const auto by = yeses.find(e.rule); by != yeses.end())
       return std::any_of(by->second.begin(), by->second.end(), [&](const Yes& yes) {
@@ -160,43 +225,52 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack) {
   };
   for (const CaseExpectation& e : one.fires) {
     if (met(e)) continue;
-    std::string message = "expected " + expected_text(e) + (e.within ? " in time" : "") + "; ";
-    bool reported = false;
-    for (const auto& t : witness.transitions)
-      if (t.rule == e.rule && t.state == stream::AlertState::firing) {
-        message += "reported instead: " + fired_text(t, records.last_segment());
-        if (!t.who.empty()) {
-          std::vector<std::uint32_t> ranks;
-          for (const auto& who : t.who) ranks.push_back(who.rank.value_or(0));
-          message += " who " + list(ranks);
-        }
-        reported = true;
-        break;
-      }
-    result.messages.push_back(message + (reported ? "" : never_fired(one, *pack.pack, e.rule)));
+    const std::string expected = "expected " + expected_text(e) + (e.within ? " in time" : "") + "; ";
+    const stream::Time deadline = e.within ? records.last_segment() + *e.within : stream::never;
+    const auto other = std::ranges::find_if(witness.transitions, [&](const AlertTransition& t) {
+      return t.rule == e.rule && t.state == stream::AlertState::firing;
+    });
+    if (other == witness.transitions.end()) {
+      not_met(e, expected + never_fired(one, *pack.pack, e.rule), deadline);
+      continue;
+    }
+    std::string instead = "reported instead: " + fired_text(*other, records.last_segment());
+    if (!other->who.empty()) {
+      std::vector<std::uint32_t> ranks;
+      for (const auto& who : other->who) ranks.push_back(who.rank.value_or(0));
+      instead += " who " + list(ranks);
+    }
+    const bool of_another = !expectations.member(e, other->member) || other->at > deadline;
+    not_met(e, expected + instead, of_another ? deadline : other->at);
   }
   for (const AlertTransition& t : witness.transitions) {
     if (t.state != stream::AlertState::firing) continue;
     const bool allowed = std::any_of(one.fires.begin(), one.fires.end(), [&](const CaseExpectation& e) {
       return e.rule == t.rule && expectations.member(e, t.member);
     });
-    if (!allowed) result.messages.push_back("fired unexpectedly: " + fired_text(t, records.last_segment()));
+    if (!allowed)
+      failed.push_back({"fired unexpectedly: " + fired_text(t, records.last_segment()), t.rule,
+                        [&](const stream::NamedMember& member) { return describe(member) == describe(t.member); },
+                        t.at});
   }
   for (const CaseExpectation& e : one.unknown) {
     const auto& [members, missing] = at_last[e.rule];
     if (std::none_of(members.begin(), members.end(),
                      [&](const auto& member) { return expectations.member(e, member); }))
-      result.messages.push_back("expected " + expected_text(e) + " to be unknown at the end; it was known");
+      not_met(e, "expected " + expected_text(e) + " to be unknown at the end; it was known");
     else if (!e.missing.empty() && std::find(missing.begin(), missing.end(), e.missing) == missing.end())
-      result.messages.push_back(e.rule + " is unknown, but does not miss " + e.missing + "; it misses " +
-                                (missing.empty() ? std::string{"nothing"} : missing.front()));
+      not_met(e, e.rule + " is unknown, but does not miss " + e.missing + "; it misses " +
+                     (missing.empty() ? std::string{"nothing"} : missing.front()));
   }
   for (const CaseExpectation& e : one.resolves)
     if (std::none_of(witness.transitions.begin(), witness.transitions.end(), [&](const AlertTransition& t) {
           return t.rule == e.rule && t.state == stream::AlertState::resolved &&
                  t.reason == stream::ResolveReason::cleared && expectations.member(e, t.member);
         }))
-      result.messages.push_back("expected " + expected_text(e) + " to clear; it did not");
+      not_met(e, "expected " + expected_text(e) + " to clear; it did not");
+  if (show && !failed.empty())
+    add_values(one, pack, records.last_segment(), std::span{failed}.first(std::min(failed.size(), most_shown)), show);
+  for (Failed& failure : failed) result.messages.push_back(std::move(failure.message));
   result.failures = shard.counters().quarantine_messages;
   for (const auto& [rule, message] : result.failures)
     result.messages.push_back("rule '" + rule + "' failed and was set aside: " + message);

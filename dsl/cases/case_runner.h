@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,8 +17,12 @@ struct CaseResult {
   std::vector<stream::AlertTransition> alerts;  // every transition, in order
 };
 
+// The values of a rule for the member at this slot, as text.
+using ShowValues = std::function<std::string(const stream::RuleEvaluation&, stream::Slot)>;
+
 // Makes the records of a case, second by second, judges them with the pack, and compares the result with what the case
-// expects.
-[[nodiscard]] CaseResult run_case(const Case& one, const stream::LoadedPack& pack);
+// expects. Where it fails, it is judged once more, and `show` adds to the message what the rule's values were at the
+// tick that failed.
+[[nodiscard]] CaseResult run_case(const Case& one, const stream::LoadedPack& pack, const ShowValues& show = {});
 
 }  // namespace tocsin::dsl

@@ -89,13 +89,25 @@ struct Checks {
     }
   }
   void segment(const CaseSegment& part) const {
-    if (of.cluster && (!part.rank.empty() || part.new_attempt || !part.ends.empty()))
-      problem("the cluster has neither ranks nor attempts: rank, new_attempt and ends are of a job");
+    if (of.cluster && (!part.rank.empty() || part.new_attempt || !part.ends.empty() || !part.labels.empty()))
+      problem("the cluster has neither ranks nor attempts: rank, new_attempt, ends and labels are of a job");
     values(part.all, Level::none);
     members(part.rank, Level::rank);
     members(part.node, Level::node);
     members(part.gpu, Level::gpu);
     for (const CaseEvent& one : part.events) event(one, part.lasting);
+    for (const CaseLines& one : part.lines) {
+      member(one.rank, Level::rank);
+      member(one.node, Level::node);
+      in_segment("a line", one.at, part.lasting);
+      if (of.cluster && (one.rank || !one.node))
+        problem("a line in the cluster is of a node: { \"" + one.texts.front() + "\", node = 0 }");
+    }
+  }
+  void in_segment(const std::string& what, stream::Duration at, stream::Duration lasting) const {
+    if (at >= lasting && lasting.count() > 0)
+      problem(what + " at = \"" + shown(stream::seconds(at)) + "s\" is behind the end of its segment, which lasts " +
+              shown(stream::seconds(lasting)) + " s: at counts from the segment's begin");
   }
 
   void event(const CaseEvent& event, stream::Duration lasting) const {
@@ -107,10 +119,7 @@ struct Checks {
     member(event.rank, Level::rank);
     member(event.node, Level::node);
     member(event.gpu, Level::gpu);
-    if (event.at >= lasting && lasting.count() > 0)
-      problem("'" + event.signal + "' at = \"" + shown(stream::seconds(event.at)) +
-              "s\" is behind the end of its segment, which lasts " + shown(stream::seconds(lasting)) +
-              " s: at counts from the segment's begin");
+    in_segment("'" + event.signal + "'", event.at, lasting);
     if (!event.job.empty() && !of.cluster)
       problem("job of an event is that on a node of the cluster: add scope = \"cluster\" to the case, or take it out");
     if (of.cluster && (event.rank || !(event.node || event.gpu)))

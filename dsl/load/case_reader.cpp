@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <lua.hpp>
+#include <sstream>
 
 #include "dsl/lua/durations.h"
 #include "dsl/lua/environment.h"
@@ -65,7 +66,7 @@ std::optional<CaseValue> take_value(lua_State* state) {
 void read_values(const Table& table, const std::vector<std::string>& others, CaseValues& values) {
   for (const std::string& name : table.names()) {
     if (std::find(others.begin(), others.end(), name) != others.end()) continue;
-    if (name == "sampled" || name == "fires" || name == "resolves" || name == "unknown") {
+    if (name == "fires" || name == "resolves" || name == "unknown") {
       table.problem(name, name + " belongs to the whole case: write it beside ranks, not in a segment");
       continue;
     }
@@ -123,8 +124,52 @@ void read_events(const Table& segment, std::vector<CaseEvent>& events) {
   });
 }
 
+// lines = { "Training completed", { [[Watchdog caught a timeout]], rank = 3, at = "10s" } }
+void read_lines(const Table& segment, std::vector<CaseLines>& lines) {
+  const std::string example = "{ { \"loss is not finite\", rank = 3, at = \"10s\" } }",
+                    usage = "lines lists texts: lines = ";
+  const auto add = [&](const std::string& text, CaseLines with) {
+    std::istringstream each{text};
+    for (std::string line; std::getline(each, line);) with.texts.push_back(line);
+    if (with.texts.empty()) segment.problem("lines", usage + example);
+    else lines.push_back(std::move(with));
+  };
+  segment.within("lines", example, [&](const Table& list) {
+    list.allow({}, "key", true);
+    for (std::size_t i = 1; i <= list.length(); ++i) {
+      if (const auto plain = list.scalar(i)) {
+        const auto* text = std::get_if<std::string>(&*plain);
+        add(text ? *text : "", {});
+        continue;
+      }
+      list.push(i);
+      if (lua_istable(list.state(), -1)) {
+        const Table one{list.state(), lua_gettop(list.state()), list.collection(), list.place()};
+        one.allow({"rank", "node", "at"}, "key", true);
+        add(first_text(one), {{},
+                              one.duration("at").value_or(stream::Duration{}),
+                              one.whole("rank", 0, most_ranks),
+                              one.whole("node", 0, most_ranks)});
+      } else {
+        segment.problem("lines", usage + example);
+      }
+      lua_pop(list.state(), 1);
+    }
+  });
+}
+
+std::optional<stream::Duration> read_sampled(const Table& table) {
+  const auto sampled = table.duration("sampled");
+  if (sampled && (*sampled < std::chrono::seconds{1} || *sampled > std::chrono::minutes{10} ||
+                  sampled->count() % std::nano::den != 0))
+    table.problem("sampled", "sampled is whole seconds, at most 10m: sampled = \"30s\"");
+  return sampled;
+}
+
 CaseSegment read_segment(const Table& table) {
   CaseSegment segment;
+  segment.sampled = read_sampled(table);
+  segment.labels = table.text_map("labels");
   const auto lasting = table.duration("lasting");
   if (lasting && lasting->count() > 0 && *lasting <= std::chrono::hours{24 * 7}) segment.lasting = *lasting;
   else if (!table.has("lasting")) table.problem("", "a segment says how long it is: { lasting = \"5m\", … }");
@@ -135,7 +180,9 @@ CaseSegment read_segment(const Table& table) {
   read_members(table, "node", segment.node);
   read_members(table, "gpu", segment.gpu);
   read_events(table, segment.events);
-  read_values(table, {"lasting", "new_attempt", "ends", "rank", "node", "gpu", "events"}, segment.all);
+  read_lines(table, segment.lines);
+  read_values(table, {"lasting", "new_attempt", "ends", "rank", "node", "gpu", "events", "lines", "labels", "sampled"},
+              segment.all);
   return segment;
 }
 
@@ -206,10 +253,7 @@ void read_case(const Table& table, const std::string& name) {
               "key", true);
   read_size(table, result);
   result.per_node = table.whole("per_node", 1, 1024).value_or(8);
-  result.sampled = table.duration("sampled").value_or(result.sampled);
-  if (result.sampled < std::chrono::seconds{1} || result.sampled > std::chrono::minutes{10} ||
-      result.sampled.count() % std::nano::den != 0)
-    table.problem("sampled", "sampled is whole seconds, at most 10m: sampled = \"30s\"");
+  result.sampled = read_sampled(table).value_or(result.sampled);
   result.records = table.text("records").value_or("");
   table.each("", "case '" + name + "' lists segments: { lasting = \"5m\", … }",
              [&](const Table& segment) { result.segments.push_back(read_segment(segment)); });

@@ -29,12 +29,22 @@ struct CaseEvent {
   std::map<std::string, stream::Scalar> fields;
 };
 
+// Log lines that are read together, as those of a traceback.
+struct CaseLines {
+  std::vector<std::string> texts;
+  stream::Duration at{};  // after the segment's begin
+  std::optional<std::uint32_t> rank, node;
+};
+
 // A span of time in which every signal has its last given behaviour, from here or from an earlier segment.
 struct CaseSegment {
   stream::Duration lasting{};
+  std::optional<stream::Duration> sampled;              // how often collectors sample from here on
+  std::map<std::string, std::string> labels;            // of the job from here on, besides earlier ones
   CaseValues all;                                       // of every owner of the signal
   std::map<std::uint32_t, CaseValues> rank, node, gpu;  // by number: of ranks and GPUs from 0, of nodes from 0
   std::vector<CaseEvent> events;
+  std::vector<CaseLines> lines;
   bool new_attempt = false;  // a new attempt begins here
   std::string ends;          // the attempt ends here, for this reason; empty: it continues
 };

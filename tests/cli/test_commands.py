@@ -345,11 +345,6 @@ case "no leak" { ranks = 2, { lasting = "2m" } }
         kept = [line for run in (self.base / "closed/tocsin").iterdir() for line in tocsin("export", run).stdout.splitlines() if '"line"' in line]
         self.assertEqual([sum(f'"{word}"' in line for line in kept) for word in ("out", "err")], [5, 5])
 
-    def test_a_name_that_no_case_has_is_no_success(self):
-        done = tocsin("test", "--only", "no such case")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("holds 'no such case'", done.stderr)
-
 
 if __name__ == "__main__":
     unittest.main()

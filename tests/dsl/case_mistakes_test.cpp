@@ -51,8 +51,22 @@ TEST_CASE("a value that its signal cannot have is refused: a text for a number, 
 }
 
 TEST_CASE("a key of the whole case in a segment is an error that says so") {
-  CHECK(has(refused("sampled = \"30s\""), "sampled belongs to the whole case"));
+  CHECK(has(refused("resolves = { { \"hot\" } }"), "resolves belongs to the whole case"));
   CHECK(has(refused("fires = { { \"hot\" } }"), "fires belongs to the whole case"));
+}
+
+TEST_CASE("lines are texts with a rank or a node, and labels are texts") {
+  CHECK(refused("lines = { \"a\", { [[b\nc]], rank = 7, at = \"10s\" }, { \"d\", node = 1 } }, labels = { user = "
+                "\"ada\" }") == "");
+  CHECK(has(refused("lines = \"a\""),
+            "lines is a string: write lines = { { \"loss is not finite\", rank = 3, at = \"10s\" } }"));
+  for (const char* none : {"lines = { 3 }", "lines = { \"\" }", "lines = { { rank = 3 } }", "lines = { true }"})
+    CHECK(has(refused(none), "lines lists texts: lines = { { \"loss is not finite\""));
+  CHECK(has(refused("lines = { { \"a\", gpu = 3 } }"), "unknown key 'gpu'"));
+  CHECK(has(refused("lines = { { \"a\", rank = 8 } }"), "rank 8: it has 8, counted from 0"));
+  CHECK(has(refused("lines = { { \"a\", at = \"1m\" } }"), "a line at = \"60s\" is behind the end of its segment"));
+  CHECK(has(refused("labels = { user = true }"), "labels.user is a boolean: write a text"));
+  CHECK(has(refused("sampled = \"0.5s\""), "sampled is whole seconds, at most 10m"));
 }
 
 TEST_CASE("steps are of step alone, and step has no noise and no ramp, at which it would stand still") {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "dsl/cases/case_runner.h"
+#include "dsl/load/text_definitions.h"
 #include "tests/dsl/sample_pack.h"
 
 using namespace tocsin;
@@ -81,6 +82,76 @@ TEST_CASE("a case that expects an alert to clear, or a rule not to know, says wh
   CHECK(has(faults(nothing, "unknown = { { \"hot\", missing = \"clock\" } }"), "does not miss clock; it misses duty"));
   CHECK(has(faults(one_hot, fires + ", unknown = { { \"hot\" } }"),
             "expected hot to be unknown at the end; it was known"));
+}
+
+TEST_CASE("a case that fails shows the values of the rule at the tick that failed, of the member that was expected") {
+  const auto shown = [](const std::string& body) {
+    const Loaded loaded = load_rules(std::string{rules} + "case \"c\" { ranks = 4, " + body + " }");
+    REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
+    const CaseResult result = run_case(
+        loaded.cases[0], {loaded.pack, nullptr}, [](const stream::RuleEvaluation& evaluation, stream::Slot slot) {
+          return "slot " + std::to_string(slot) + "\nof " + std::string{evaluation.rule.name} + "\n";
+        });
+    return result.messages.empty() ? "" : result.messages.front();
+  };
+  CHECK(has(shown(one_hot + ", fires = { { \"hot\", gpu = 2, within = \"1m\" }, { \"hot\", gpu = 3 } }"),
+            "\n  hot for GPU 2 on n0 says no after 54 s (yes at 0 of 6 ticks)\n  slot 2\n  of hot"));
+  CHECK(has(shown(one_hot), "fired unexpectedly: hot on GPU 3 on n0 after 24 s: "));
+  CHECK(has(shown(one_hot), "\n  hot for GPU 3 on n0 says yes after 24 s (yes at 1 of 3 ticks)\n  slot 3"));
+  CHECK(has(shown(one_hot + ", fires = { { \"hot\" } }, resolves = { { \"hot\", gpu = 3 } }"),
+            "to clear; it did not\n  hot for GPU 3 on n0 says yes after 114 s"));
+  CHECK(shown(one_hot + ", fires = { { \"hot\" } }") == "");
+}
+
+TEST_CASE("lines of a case become events and samples by the pack's patterns and parsers, with their rank and time") {
+  PackFiles files = pack_of(
+      "rule \"diverged\" { per = \"job\", every = \"10s\", needs = { loss = signal \"loss\" { over = 16, least = 1 } "
+      "},\n"
+      "  evaluate = function(job) return job.loss:last():above(9) end }\n"
+      "rule \"fault\" { per = \"rank\", every = \"10s\", needs = { took = signal \"load_time\" { over = 4, least = 1 } "
+      "},\n"
+      "  evaluate = function(job) return job.took:last():above(5) end }\n"
+      "case \"c\" { ranks = 4, { lasting = \"1m\", lines = { \"first\" } }, { lasting = \"1m\",\n"
+      "  lines = { { \"objective 12.5\", at = \"20s\" }, { [[a note\nloaded in 7.5 s]], rank = 3, at = \"40s\" } } },\n"
+      "  fires = { { \"diverged\", within = \"40s\" }, { \"fault\", rank = 3, within = \"1m\" } } }");
+  files["progress/ours.lua"] =
+      "parser \"ours\" { line = [[^objective (?P<loss>NUM)]], samples = { loss = \"loss\" } }\n"
+      "parser \"load\" { line = [[^loaded in (?P<s>NUM) s]], samples = { load_time = \"s\" } }\n";
+  const Loaded loaded = load(files);
+  REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
+  const text::Compiled texts = compile_text(files);
+  REQUIRE(texts.extraction);
+  const CaseResult result = run_case(loaded.cases[0], {loaded.pack, texts.extraction});
+  CHECK((result.messages.empty() ? "" : result.messages.front()) == "");
+  CHECK(run_case(loaded.cases[0], {loaded.pack, nullptr}).messages.size() == 2);
+}
+
+TEST_CASE("a rule for some jobs is tested by the labels of the case") {
+  const auto outcome = [](const std::string& segments) {
+    const Loaded loaded = load_rules(
+        "rule \"r\" { per = \"gpu\", every = \"10s\", jobs = { partition = \"prod-*\" },\n"
+        "  needs = { duty = signal \"duty\" { over = \"30s\" } }, evaluate = function(job) return "
+        "job.duty:mean():above(0.5) end }\n"
+        "case \"c\" { " +
+        segments + ", fires = { { \"r\", gpu = 0 } } }");
+    REQUIRE_MESSAGE(loaded.pack, problems_of(loaded));
+    const auto messages = run_case(loaded.cases[0], {loaded.pack, nullptr}).messages;
+    return messages.empty() ? "" : messages.front();
+  };
+  CHECK(outcome("{ lasting = \"1m\", duty = 0.9, labels = { partition = \"prod-a\" } }") == "");
+  CHECK(outcome("{ lasting = \"1m\", duty = 0.9 }, { lasting = \"1m\", labels = { partition = \"prod-a\" } }") == "");
+  CHECK(outcome("{ lasting = \"1m\", labels = { partition = \"prod-a\" } }, { lasting = \"1m\", new_attempt = true, "
+                "duty = 0.9 }") == "");
+  CHECK(has(outcome("{ lasting = \"1m\", duty = 0.9, labels = { partition = \"test\" } }"),
+            "it never ran, for its jobs asks for another partition: write labels = { partition = \"prod-*\" } in the "
+            "first segment"));
+}
+
+TEST_CASE("collectors sample from a segment on as often as it says") {
+  const std::string sampled = "{ lasting = \"2m\", duty = 0.9, sampled = \"1m\" }";
+  CHECK(has(faults(sampled, "fires = { { \"hot\" } }"), "it never fired"));  // half of 30 s is not covered
+  CHECK(faults(sampled + ", { lasting = \"2m\", sampled = \"1s\" }", "fires = { { \"hot\", within = \"40s\" } }") ==
+        "");
 }
 
 TEST_CASE("words that are never unknown decide where a value has come, and where it has not") {
