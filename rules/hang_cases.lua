@@ -135,7 +135,7 @@ case "nothing but the log" {
   ranks = 8, { lasting = "5m", phase = "train", step = steps(2) }, { lasting = "33m", step = silent },
   fires = { { "log_silent", cause = "log", within = "31m" } },
 }
-case "a standstill that ends" {
+case "a hang that ends" {
   ranks = 2,
   { lasting = "2m", phase = "train", step = steps(1), process_cpu = 0.3 },
   { lasting = "90s", step = silent, process_cpu = 0 }, { lasting = "2m", step = steps(1), process_cpu = 0.3 },
@@ -152,7 +152,7 @@ case "a run is appended to another's log, and prints one table of idle GPUs befo
   { lasting = "2m", phase = "train", step = steps(0.5) }, { lasting = "10s", step = silent },
   { lasting = "1s", gr_engine_active = 0 }, { lasting = "60s", gr_engine_active = silent },
 }
-case "a table of idle GPUs that a person prints into a standstill" {
+case "a table of idle GPUs that a person prints during a hang" {
   ranks = 1,
   { lasting = "2m", phase = "train", step = steps(0.5) }, { lasting = "40s", step = silent },
   { lasting = "3m", gr_engine_active = 0 },

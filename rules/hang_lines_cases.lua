@@ -30,7 +30,7 @@ case "the watchdogs give up on a hang that was reported" {
   },
   fires = { { "collective_hang", who = { 1 }, cause = "elsewhere" }, { "collective_timeout", cause = "hung" } },
 }
-case "a rank raises an exception of its own, and the watchdogs of the others give up later" {
+case "a rank raises an exception, and the watchdogs of the others give up later" {
   ranks = 4, { lasting = "2m", phase = "train", step = steps(1) },
   {
     lasting = "10m", step = silent,

@@ -7,7 +7,7 @@ case "a cold GPU, looked at every 15 s" {
   { lasting = "3m", step = silent, sm_active = 0.1, rank = { [3] = { gr_engine_active = 0 } } },
   fires = { { "collective_hang", who = { 3 }, cause = "spinning", within = "90s" } },
 }
-case "a cold GPU, looked at every 60 s: the standstill pages first" {
+case "a cold GPU, looked at every 60 s: the hang pages first" {
   ranks = 8, per_node = 4, sampled = "60s",
   { lasting = "10m", phase = "train", step = steps(2), gr_engine_active = 1, sm_active = noise(0.9, 0.02) },
   { lasting = "5m", step = silent, sm_active = 0.1, rank = { [3] = { gr_engine_active = 0 } } },

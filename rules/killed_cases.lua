@@ -148,7 +148,7 @@ case "NCCL gets no memory for its buffers, and fails" {
   },
   fires = { { "cuda_out_of_memory", who = { 1 }, cause = "plan" } },
 }
-case "a loader's worker is ended with its process, which raised an exception of its own" {
+case "a loader's worker is ended with its process, which raised an exception" {
   ranks = 1, { lasting = "1m", phase = "train", step = steps(1) },
   { lasting = "5s", step = silent, events = { {
     "dataloader_killed", rank = 0, pid = 77, signal = "Aborted",

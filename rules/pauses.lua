@@ -120,7 +120,7 @@ case "pauses of 80 s between epochs, with idle processes: the second one is know
   { lasting = "1m", step = steps(0.5, 600), process_cpu = 0.8 },
   fires = { { "stalled" } }, resolves = { { "stalled" } },
 }
-case "a bar shows its last step 20 s late: that is no pause that it came back from" {
+case "a bar shows its last step 20 s late: that is not a pause that ended" {
   ranks = 1,
   { lasting = "1m", phase = "train", step = steps(0.1, 1), process_cpu = 0.9 },
   { lasting = "20s", step = silent, process_cpu = 0 },

@@ -120,7 +120,7 @@ case "an illegal address" {
   ranks = 8, { lasting = "2m", events = { { "xid", gpu = 1, code = 31, at = "30s" } } },
   fires = { { "gpu_fault", gpu = 1, cause = "software" } },
 }
-case "a latent remap failure is no verdict" {
+case "a latent remap failure is not a verdict" {
   ranks = 4, { lasting = "2m", row_remap_failure = 0, gpu = { [1] = { row_remap_failure = 1 } } },
 }
 

@@ -175,7 +175,8 @@ stream::Result<const Entry*> Decoder::decode(std::span<const std::byte> message,
   }
   s.begin(message);
   if (std::memcmp(s.bytes() + sizeof(flatbuffers::uoffset_t), fb::EnvelopeIdentifier(), 4) != 0)
-    return Error{Errc::malformed, "the message is no envelope of ours (no TOCE): other formats go through ingest"};
+    return Error{Errc::malformed,
+                 "the message is not an envelope (it does not begin with TOCE): send other formats through ingest"};
   Verifier verifier{s.bytes(), s.size, verifier_options};
   const auto root = verifier.VerifyOffset(0);
   EnvelopeHead head;

@@ -91,7 +91,7 @@ stream::Result<std::unique_ptr<Poster>> Poster::start(PosterOptions options) {
       return stream::Error{stream::Errc::malformed, "the label " + label + " is set by tocsin; choose another name"};
     if (!valid_label(label))
       return stream::Error{stream::Errc::malformed,
-                           "'" + label + "' is no name of a label: letters, digits and _, not a digit first"};
+                           "'" + label + "' cannot name a label: write letters, digits and _, and begin with no digit"};
   }
   if (!options.external_url.empty())
     if (auto valid = net::parse_url(options.external_url); !valid) return valid.error();

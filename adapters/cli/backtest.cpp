@@ -168,7 +168,7 @@ int backtest(const BacktestOptions& options) {
 void add_backtest_command(CLI::App& app, int& status) {
   auto options = std::make_shared<BacktestOptions>();
   auto* command = app.add_subcommand(
-      "backtest", "Judge recordings by other rules: what each would have reported, and what differs from those of now");
+      "backtest", "Judge recordings by other rules, and compare what they report with the rules of now");
   add_option(*command, "JOURNAL", options->journals, "",
              std::string{journal_text} + "; or a directory of journals (default: all that wrap made)");
   add_option(*command, "--rules", options->rules, "DIR ...", several_rules_text);

@@ -160,7 +160,7 @@ void print_backtest(const Judged& now, const Judged* before, const stream::Pack&
                  formats::printable(verdict.recording));
   }
   for (const auto& [rule, message] : now.failed)
-    fmt::print("\nrule {} failed and was set aside: {}\n", rule, formats::printable(message));
+    fmt::print("\nrule {} failed and was disabled: {}\n", rule, formats::printable(message));
   if (now.unread > 0)
     fmt::print("\n{} recording{} could not be read; see above\n", now.unread, now.unread == 1 ? "" : "s");
 }

@@ -88,7 +88,7 @@ int check(const std::vector<std::string>& directories, bool json) {
     return 1;
   }
   if (const auto errors = outcome.errors(); !errors.empty()) {
-    fmt::print("{}{} in {}: what fails is set aside when it runs, and decides nothing\n", dsl::list(errors),
+    fmt::print("{}{} in {}: rules that fail while they run are disabled, and decide nothing\n", dsl::list(errors),
                counted(errors.size(), "error"), rules);
     return 1;
   }
@@ -152,10 +152,10 @@ void add_check_commands(CLI::App& app, int& status) {
   check_command->add_flag("--json", *json, "Print one JSON object: ok, problems, rules");
   check_command->callback([rules, json, &status] { status = check(*rules, *json); });
 
-  auto* test_command = app.add_subcommand(
-      "test", "Run the cases that stand beside the rules: does each fire where it must, and only there?");
+  auto* test_command =
+      app.add_subcommand("test", "Run the cases of the rules: each rule must fire where its cases say, and only there");
   add_option(*test_command, "RULES", *rules, "", several_rules_text);
-  add_option(*test_command, "--only", *only, "TEXT", "Only cases whose name holds this text");
+  add_option(*test_command, "--only", *only, "TEXT", "Only cases whose name contains this text");
   test_command->add_flag("--verbose", *verbose, "Name the cases that pass as well");
   test_command->callback([rules, only, verbose, &status] { status = test(*rules, *only, *verbose); });
 }

@@ -46,16 +46,16 @@ void add_config_command(CLI::App& app, int& status) {
   command->require_subcommand(1);
   const auto file = std::make_shared<std::string>();
   const auto defaults = std::make_shared<bool>(false);
-  const std::string file_text = "A configuration, as deploy/tocsin.yml is one";
+  const std::string file_text = "A configuration file, such as deploy/tocsin.yml";
 
   auto* check_command =
-      command->add_subcommand("check", "Name every mistake with its place, and what was probably meant");
+      command->add_subcommand("check", "Report every mistake with its place and the likely correction");
   add_needed(*check_command, "FILE", *file, "", file_text);
   check_command->callback([file, &status] { status = check(*file); });
 
   auto* show_command = command->add_subcommand("show", "Print every option with its meaning and its value");
   add_option(*show_command, "FILE", *file, "", file_text);
-  show_command->add_flag("--defaults", *defaults, "The defaults, and no file");
+  show_command->add_flag("--defaults", *defaults, "The defaults, without a file");
   show_command->callback([file, defaults, &status] { status = show(*file, *defaults); });
 
   command->add_subcommand("reference", "Print every option with its meaning and its default, as Markdown")

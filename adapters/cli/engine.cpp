@@ -61,7 +61,7 @@ class Ending {
   [[nodiscard]] std::string text(const std::string& job) const {
     std::string text = "job " + job;
     if (signal_) text += fmt::format(" was ended by signal {} ({})", *signal_, strsignal(*signal_));
-    else if (!code_) text += " ended, nobody knows how";
+    else if (!code_) text += " ended; its exit status was not recorded";
     else text += fmt::format(" {} with exit status {}", *code_ == 0 ? "ended" : "failed", *code_);
     if (code_ == 0) return text;
     constexpr std::size_t most = 300;

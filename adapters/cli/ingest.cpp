@@ -77,23 +77,21 @@ void add_ingest_command(CLI::App& app, int& status) {
   auto shared = std::make_shared<IngestOptions>();
   IngestOptions& options = *shared;
   auto& command = *app.add_subcommand(
-      "ingest", "Make a journal of JSON lines, for replay and explain; or try a mapping of the service on a file");
+      "ingest", "Make a journal from JSON lines, for replay and explain; or try a mapping of the service on a file");
   auto* files = add_option(command, "FILE", options.files, "",
                            "Files of JSON lines (docs/json-lines.md), merged by time; - is standard input");
   auto* to = add_option(command, "--to", options.to, "DIR", "The directory of the journal to make: new or empty");
-  auto* tried =
-      add_option(
-          command, "--try", options.tried, "FILE",
-          "Make no journal: show what a configuration's mapping makes of this file of another program's messages")
-          ->excludes(files)
-          ->excludes(to);
+  auto* tried = add_option(command, "--try", options.tried, "FILE",
+                           "Show how a configuration maps this file of another program's messages, and make no journal")
+                    ->excludes(files)
+                    ->excludes(to);
   add_option(command, "--config", options.config, "FILE", "With --try: the configuration")->needs(tried);
-  add_option(command, "--source", options.source, "NAME", "With --try: which of its sources (default: the only one)")
+  add_option(command, "--source", options.source, "NAME",
+             "With --try: the source in the configuration (default: the only one)")
       ->needs(tried);
   add_option(command, "--job", options.job, "NAME", "The job of records that name none");
-  add_option(command, "--errors", options.most_complaints, "N",
-             "How many of the lines that are left out are printed (default: 20)");
-  command.add_flag("--strict", options.strict, "Exit with 1 where a line was left out");
+  add_option(command, "--errors", options.most_complaints, "N", "The most rejected lines to print (default: 20)");
+  command.add_flag("--strict", options.strict, "Exit with status 1 if a line was rejected");
   command.add_flag("--quiet", options.quiet, "No progress and no summary");
   command.callback([shared, &status] { status = ingest(*shared); });
 }

@@ -18,7 +18,7 @@ namespace {
 using namespace tocsin::adapters;
 
 int run(int argc, char** argv) {
-  CLI::App app{"Watches GPU training jobs and says, while they run, what is wrong and which rank is to blame",
+  CLI::App app{"Watches GPU training jobs and reports, while they run, what is wrong and which rank is at fault",
                "tocsin"};
   app.require_subcommand(0, 1);
   app.set_help_all_flag("--help-all", "Print the help of every command");

@@ -69,8 +69,7 @@ Result<const KnownPack*> find(const PackHistory& history, const std::string& has
   for (const KnownPack* known : history.newest_first())
     if (known->pack.hash.starts_with(hash)) meant.push_back(known);
   if (meant.empty())
-    return Error{Errc::refused,
-                 "no pack of this cluster begins with " + hash + ": `tocsin packs` lists those that there are"};
+    return Error{Errc::refused, "no pack of this cluster begins with " + hash + ": `tocsin packs` lists them"};
   if (meant.size() > 1)
     return Error{Errc::refused, std::to_string(meant.size()) + " packs begin with " + hash + ": give more digits"};
   return meant.front();
@@ -112,7 +111,7 @@ CLI::Validator is_hash() {
       [](const std::string& text) -> std::string {
         if (text.size() >= least_digits && text.size() <= 32 && text.find_first_not_of("0123456789abcdef") == text.npos)
           return {};
-        return "'" + text + "' is no hash of a pack: give four or more of the digits that `tocsin packs` prints";
+        return "'" + text + "' is not the hash of a pack: write at least four of the digits that `tocsin packs` prints";
       },
       ""};
 }
@@ -122,7 +121,8 @@ CLI::Validator is_hash() {
 void add_pack_commands(CLI::App& app, int& status) {
   auto address = std::make_shared<std::string>();
   auto hash = std::make_shared<std::string>();
-  auto* packs = app.add_subcommand("packs", "List the newest rules of a cluster's logs, or go back to some of them");
+  auto* packs =
+      app.add_subcommand("packs", "List the newest packs of rules in a cluster's logs, or return to one of them");
   packs->require_subcommand(0, 1);
   add_cluster(*packs, "--kafka", *address);
   auto* use_command =

@@ -72,7 +72,7 @@ stream::Error refusal(const packs::PackOutcome& outcome, const std::string& dire
 std::string journal_pack_refused(std::string_view hash, const stream::Error& why) {
   const bool lines = why.message.find('\n') != std::string::npos;
   std::string text = "the rules that this journal was recorded with (pack " + std::string{hash.substr(0, 8)} +
-                     ") do not load; those before them, at first the shipped ones, judge on. Under wrap: mend them and "
+                     ") do not load; those before them, at first the shipped ones, judge on. Under wrap: fix them and "
                      "send it SIGHUP:" +
                      (lines ? "\n" : " ") + why.message;
   if (text.ends_with('\n')) text.pop_back();

@@ -199,8 +199,8 @@ int export_journal(const fs::path& argument, const fs::path& to) {
 
 void add_recording_commands(CLI::App& app, int& status) {
   const auto json = std::make_shared<bool>(false);
-  auto* runs_command =
-      app.add_subcommand("runs", "List the recordings that wrap made, the newest last; `last` names it everywhere");
+  auto* runs_command = app.add_subcommand(
+      "runs", "List the recordings of wrap, the newest last; every command accepts its name or `last`");
   runs_command->add_flag("--json", *json, "Print one JSON list");
   runs_command->callback([json, &status] { status = runs(*json); });
 

@@ -73,28 +73,27 @@ int replay(ReplayOptions& options) {
 void add_replay_command(CLI::App& app, int& status) {
   auto options = std::make_shared<ReplayOptions>();
   RunOptions& run = options->run;
-  auto* command = app.add_subcommand("replay", "Judge a recorded run again, as fast as it goes or at a given speed");
+  auto* command = app.add_subcommand("replay", "Judge a recorded run again, at full or at a given speed");
   add_needed(*command, "JOURNAL", run.journal, "", std::string{journal_text} + or_cluster_text);
   add_part_options(*command, options->part);
   add_option(*command, "--rules", run.rules, "DIR", replay_rules_text);
   add_option(*command, "--speed", options->speed, "TIMES",
              "How many times as fast as it was: 10, 0.5, or max (default: max)");
   add_option(*command, "--state-size", options->state_size, "SIZE",
-             "Refuse new jobs where the others take so much state, as `tocsin run` does at limits.state_size: 4GiB "
+             "Refuse new jobs once the others use this much state, as limits.state_size does in `tocsin run`: 4GiB "
              "(default: no limit)");
   add_option(*command, "--alerts", run.alerts, "FILE",
              "Write alerts and verdicts as JSON lines to this file (- is standard output)");
   command->add_flag("--quiet", run.quiet, "Print no alerts on the terminal");
   command->add_flag("--verbose", run.verbose, "Print every cause, doubt and value of an alert");
   auto* digest = add_option(*command, "--digest", options->digest_kind, "[=columns]",
-                            "Print a checksum of all that each job came to; =columns: of every value too")
+                            "Print a checksum of each job's results; =columns: of every value, too")
                      ->check(CLI::IsMember({"columns"}))
                      ->expected(0, 1);
-  command->add_flag("--counters", options->counters,
-                    "Print how many records were read, and how many were left out, by reason");
-  command->add_flag("--follow", run.follow, "Go on reading while it is written, until the run has ended");
+  command->add_flag("--counters", options->counters, "Print how many records were read and rejected, by reason");
+  command->add_flag("--follow", run.follow, "Keep reading until the run has ended");
   command->add_flag("--resume", run.resume,
-                    "Keep state and alerts in the journal's directory, and go on from them the next time");
+                    "Save state and alerts in the journal's directory, and continue from them next time");
   command->add_flag("--scripted", run.force_scripted, "Run every rule as a script (slow; to compare)");
   command->add_option("--kill-at", run.kill_at, "Die by SIGKILL before this entry (for tests of recovery)")->group("");
   command->callback([options, digest, &status] {

@@ -72,7 +72,7 @@ stream::Result<config::Config> configuration(const ServiceArguments& arguments, 
     const auto address = kafka::parse_address(arguments.kafka);
     if (!address)
       return stream::Error{stream::Errc::refused,
-                           arguments.kafka + " is no address; a configuration is named with --config"};
+                           arguments.kafka + " is not an address; name a configuration with --config"};
     config.kafka.brokers = {address->brokers};
     config.kafka.prefix = address->prefix;
   }
@@ -259,7 +259,7 @@ void add_service_commands(CLI::App& app, int& status) {
   auto* run =
       app.add_subcommand("run", "Judge the jobs of a Kafka cluster as a service, alone or as one of several instances");
   add_option(*run, "--config", arguments->config, "FILE",
-             "The configuration, as deploy/tocsin.yml is one; the options below lead over it");
+             "The configuration file, such as deploy/tocsin.yml; the options below override it");
   add_option(*run, "--kafka", arguments->kafka, "ADDRESS",
              "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
       ->check(is_kafka_address());
@@ -269,7 +269,7 @@ void add_service_commands(CLI::App& app, int& status) {
          [arguments](const std::vector<std::string>& urls) {
            for (const std::string& url : urls) arguments->given.alertmanager.instances.push_back({url, {}, {}});
          },
-         "Post alerts to this Alertmanager, http://HOST:PORT; give each of a cluster")
+         "Post alerts to this Alertmanager, http://HOST:PORT; repeat it for each of a cluster")
       ->option_text("URL ...")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -291,10 +291,10 @@ void add_service_commands(CLI::App& app, int& status) {
   auto to = std::make_shared<std::string>();
   auto follow = std::make_shared<bool>(false);
   auto* forward =
-      app.add_subcommand("forward", "Send a journal's records to a cluster, from where it was left the last time");
+      app.add_subcommand("forward", "Send a journal's records to a cluster, from where the last run stopped");
   add_needed(*forward, "JOURNAL", *journal, "", "The directory of a journal, as wrap made it");
   add_cluster(*forward, "--to", *to);
-  forward->add_flag("--follow", *follow, "Go on while it is written, until the run has ended");
+  forward->add_flag("--follow", *follow, "Keep sending until the run has ended");
   forward->callback([journal, to, follow, &status] {
     const auto sent = send(*journal, *to, *follow);
     if (!sent) return void(status = cannot(sent.error()));

@@ -62,7 +62,7 @@ std::string text_of(const JobFigures& job) {
   std::string out = "the cluster\n";
   if (job.job != stream::cluster_subject)
     out = fmt::format("job {}, attempt {}: {}\n", job.job, job.attempt, figures_text(job));
-  if (job.alerts.empty()) out += "  nothing fires\n";
+  if (job.alerts.empty()) out += "  no alert is firing\n";
   for (const JobFigures::Alert& alert : job.alerts)
     out += fmt::format("  fires: {:<8}  {}  {}\n", stream::name(alert.severity), alert.rule, alert.who);
   if (!job.undecided.empty())
@@ -139,7 +139,7 @@ int show_status(StatusOptions& options) {
   for (const auto& [job, verdict] : verdicts) fmt::print("{}", printable_lines(text_of(verdict)));
   if (shown.empty() && verdicts.empty()) fmt::print("no job has a record yet\n");
   for (const auto& [rule, message] : report.counters.quarantine_messages)
-    fmt::print("rule {} failed and is set aside: {}\n", rule, formats::printable(message));
+    fmt::print("rule {} failed and is disabled: {}\n", rule, formats::printable(message));
   return 0;
 }
 
@@ -149,7 +149,7 @@ void add_status_command(CLI::App& app, int& status) {
   auto options = std::make_shared<StatusOptions>();
   auto* command = app.add_subcommand(
       "status",
-      "Show how the jobs of a log stand: figures, alerts that fire, rules that cannot decide, and what they miss");
+      "Show the state of a log's jobs: figures, firing alerts, and the rules that cannot decide, with what they miss");
   add_needed(*command, "JOURNAL", options->run.journal, "", std::string{journal_text} + or_cluster_text);
   add_part_options(*command, options->part);
   command->get_option("--job")->description("This job alone; of a cluster, from the partition that has its records");

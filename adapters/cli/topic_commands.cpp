@@ -75,20 +75,21 @@ void add_topic_commands(CLI::App& app, int& status) {
   auto* create_command =
       add_command(*topics, "create", "Make the topics that are not there, with the right settings", status,
                   [shape](const kafka::Address& cluster) { return create(cluster, *shape); });
-  auto* partitions = add_option(*create_command, "--partitions", shape->partitions, "N",
-                                "Of the telemetry topic: how many shards there can be (default: 12)")
-                         ->check(CLI::Range(1, 10'000));
+  auto* partitions =
+      add_option(*create_command, "--partitions", shape->partitions, "N",
+                 "Partitions of the telemetry topic, which limit how many shards there can be (default: 12)")
+          ->check(CLI::Range(1, 10'000));
   add_option(*create_command, "--replication", shape->replication, "N",
              "Copies of each (default: 3, with fewer brokers 1)")
       ->check(CLI::Range(1, 100));
   partitions->each([shape](const std::string&) { shape->exactly = true; });
-  add_command(*topics, "check", "Say which settings are wrong, and how to mend them", status,
+  add_command(*topics, "check", "Report which settings are wrong, and how to fix them", status,
               [](const kafka::Address& cluster) { return check(cluster, "the topics are as they must be\n"); });
 
   auto name = std::make_shared<std::string>();
   auto* read_command = add_command(
       *topics, "read",
-      "Print what is committed in a topic: alerts, verdicts and unattributed as JSON lines, of others what there is",
+      "Print the committed records of a topic: alerts, verdicts and unattributed as JSON lines, others as they are",
       status, [name](const kafka::Address& cluster) { return read(cluster, *name); });
   add_needed(*read_command, "TOPIC", *name, "", "Which, without the prefix: alerts, verdicts, telemetry, state, …");
 }

@@ -51,9 +51,9 @@ Error no_such_job(const kafka::RecordOptions& asked, const kafka::Recorded& reco
   std::string text = fmt::format("no record of job '{}'{} in {}{}", formats::printable(asked.subject),
                                  stream::nearest(asked.subject, jobs), asked.begin || asked.end ? "this part of " : "",
                                  recorded.partition);
-  if (jobs.empty()) text += ": there is none of any job";
+  if (jobs.empty()) text += ", which has no records of any job";
   else
-    text += "; there are those of " +
+    text += "; it has those of " +
             formats::printable(
                 fmt::format("{}", fmt::join(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(shown), ", ")));
   if (jobs.size() > shown) text += fmt::format(" and {} more jobs", jobs.size() - shown);
@@ -63,15 +63,15 @@ Error no_such_job(const kafka::RecordOptions& asked, const kafka::Recorded& reco
 }  // namespace
 
 void add_part_options(CLI::App& command, TopicPart& part) {
-  auto* partition = add_option(command, "--partition", part.options.partition, "N", "Of a cluster: which partition")
-                        ->check(CLI::Range(0, 1 << 20));
+  auto* partition =
+      add_option(command, "--partition", part.options.partition, "N", "The partition, if the journal is a cluster")
+          ->check(CLI::Range(0, 1 << 20));
   auto* job = add_option(command, "--job", part.options.subject, "NAME",
-                         "Of a cluster: the partition that has this job's records");
+                         "The partition that has this job's records, if the journal is a cluster");
   partition->excludes(job);
   add_option(command, "--from", part.from, "WHERE",
-             "Of a cluster: from this offset or time on, 2026-11-21T02:14:43Z (default: the oldest)");
-  add_option(command, "--until", part.until, "WHERE",
-             "Of a cluster: up to this offset or time, without it (default: the newest)");
+             "The first offset or time to read from a cluster, 2026-11-21T02:14:43Z (default: the oldest)");
+  add_option(command, "--until", part.until, "WHERE", "The offset or time to stop before (default: the newest)");
 }
 
 bool names_a_cluster(const std::string& argument) {

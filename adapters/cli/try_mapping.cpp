@@ -121,8 +121,7 @@ stream::Result<ingest::Source> source_named(const config::Config& config, const 
     names.push_back(source.name);
   }
   if (sources.empty())
-    return Error{Errc::not_found,
-                 fmt::format("{} has no ingest.sources: docs/ingest.md says how one is written", file)};
+    return Error{Errc::not_found, fmt::format("{} has no ingest.sources: docs/ingest.md describes them", file)};
   if (name.empty())
     return Error{Errc::not_found,
                  fmt::format("{} has several sources: name one with --source: {}", file, fmt::join(names, ", "))};

@@ -57,11 +57,12 @@ int run_wrap(const WrapArguments& arguments) {
 void add_wrap_command(CLI::App& app, int& status) {
   const CLI::Validator no_dash{
       [](const std::string& value) { return value.starts_with("-") ? "a value is missing before " + value : ""; }, ""};
-  const CLI::Validator no_cluster{
-      [](const std::string& name) {
-        return name == stream::cluster_subject ? "no job can be called cluster: that is the subject of all nodes" : "";
-      },
-      ""};
+  const CLI::Validator no_cluster{[](const std::string& name) {
+                                    return name == stream::cluster_subject
+                                               ? "a job cannot be called cluster: that name is reserved for all nodes"
+                                               : "";
+                                  },
+                                  ""};
   auto arguments = std::make_shared<WrapArguments>();
   auto* command = app.add_subcommand(
       "wrap", "Run a command, record it, and print alerts while it runs: tocsin wrap -- torchrun train.py");
@@ -84,7 +85,7 @@ void add_wrap_command(CLI::App& app, int& status) {
   command->add_flag("--verbose", arguments->verbose, "Print every cause, doubt and value of an alert");
   add_option(*command, "--rules", arguments->rules, "DIR", rules_text)->check(CLI::ExistingDirectory);
   add_option(*command, "COMMAND", arguments->options.command, "",
-             "The command and its arguments; what is of wrap stands before --")
+             "The command and its arguments; options of wrap go before --")
       ->required();
   command->positionals_at_end();
   command->callback([arguments, &status] { status = run_wrap(*arguments); });

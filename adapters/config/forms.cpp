@@ -38,7 +38,7 @@ stream::Result<std::uint64_t> parse(std::string_view text, std::span<const Unit>
   const std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
   if (wrong == std::errc::result_out_of_range) return Error{Errc::too_large, "is too large"};
   if (wrong != std::errc{})
-    return Error{Errc::malformed, fmt::format("'{}' is no whole number with a unit: write {}", text, examples)};
+    return Error{Errc::malformed, fmt::format("'{}' is not a whole number with a unit: write {}", text, examples)};
   if (unit.empty()) return Error{Errc::malformed, fmt::format("{} has no unit: write {}", text, examples)};
   const auto one = std::find_if(units.begin(), units.end(), [&](const Unit& known) { return known.name == unit; });
   if (one == units.end())
@@ -77,7 +77,7 @@ std::string problem_of(Form form, const std::string& name, const std::string& te
       if (text.find('@') != text.npos)
         return fmt::format("{} has a user or password in it: write HOST:PORT, and the user in kafka.properties", name);
       if (host_and_port(text)) return {};
-      return fmt::format("{} has '{}', which is no HOST:PORT: write broker1.example:9092", name, text);
+      return fmt::format("{} has '{}', which is not HOST:PORT: write broker1.example:9092", name, text);
     case Form::name:
     case Form::name_or_none:
       if (text.size() <= 200 && std::all_of(text.begin(), text.end(), name_character)) return {};

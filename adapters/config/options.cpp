@@ -11,7 +11,7 @@ constexpr std::uint64_t kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
 const Option of_kafka[] = {
     {{"brokers", "The brokers to begin with.", Form::host_port, 0, no_limit, true},
      [](Config& c) -> Place { return &c.kafka.brokers; }},
-    {{"prefix", "What the names of the topics begin with: PREFIX.telemetry and so on.", Form::name},
+    {{"prefix", "The prefix of the topics' names: PREFIX.telemetry and so on.", Form::name},
      [](Config& c) -> Place { return &c.kafka.prefix; }},
     {{"group", "The consumer group. Its instances divide the partitions among them.", Form::name},
      [](Config& c) -> Place { return &c.kafka.group; }},
@@ -126,12 +126,12 @@ const Option of_limits[] = {
 
 const Section all_sections[] = {
     {"kafka", "Where records come from, and where alerts, verdicts and state are kept.", of_kafka},
-    {"", "What jobs are judged by.", of_rules},
+    {"", "The rules that judge jobs.", of_rules},
     {"alertmanager", "Where alerts are posted.", of_alertmanager},
     {"http", "The server of /metrics, the API and reloads.", of_http},
     {"ingest", "Topics of other programs whose records become records of jobs: docs/ingest.md.", of_ingest},
     {"log", "The log of the program, on standard error.", of_log},
-    {"limits", "What the program may use.", of_limits},
+    {"limits", "Limits on what the program uses.", of_limits},
 };
 
 using Instance = alertmanager::Instance;
@@ -158,10 +158,10 @@ const std::vector<std::string> source_formats = [] {
   return names;
 }();
 const OptionOf<Source> of_sources[] = {
-    {{"name", "What it is called in the log and in metrics.", Form::name, 0, no_limit, true},
+    {{"name", "Its name in the log and in metrics.", Form::name, 0, no_limit, true},
      [](Source& s) -> Place { return &s.name; }},
     {{"topic", "The topic.", Form::name, 0, no_limit, true}, [](Source& s) -> Place { return &s.topic; }},
-    {{"format", "What its messages are.", Form::plain, 0, no_limit, true, source_formats},
+    {{"format", "The format of its messages.", Form::plain, 0, no_limit, true, source_formats},
      [](Source& s) -> Place { return &s.format; }},
     {{"job",
       "Labels that name the job; the first that has a value counts, here and below. Empty, here and below: the usual "
@@ -172,19 +172,19 @@ const OptionOf<Source> of_sources[] = {
     {{"node", "Labels that name the node."}, [](Source& s) -> Place { return &s.node; }},
     {{"gpu", "Labels with a PCI address, UUID or index of the GPU. All count."},
      [](Source& s) -> Place { return &s.gpu; }},
-    {{"time", "Of logs: fields with the time of the line."}, [](Source& s) -> Place { return &s.time; }},
-    {{"text", "Of logs: fields with the line."}, [](Source& s) -> Place { return &s.text; }},
-    {{"covers", "Of logs: what they are, as kernel_log. Empty: the ranks' own log."},
+    {{"time", "For logs: fields with the time of the line."}, [](Source& s) -> Place { return &s.time; }},
+    {{"text", "For logs: fields with the line."}, [](Source& s) -> Place { return &s.text; }},
+    {{"covers", "For logs: their source, as kernel_log. Empty: the ranks' own log."},
      [](Source& s) -> Place { return &s.covers; }},
     {{"extract",
       "Label: template of its value, as /var/log/{job}/*-rank{rank}.log, for what no label of its own says."},
      [](Source& s) -> Place { return &s.extract; }},
     {{"labels", "Labels that every record has besides its own."}, [](Source& s) -> Place { return &s.labels; }},
     {{"signals",
-      "Of metrics: foreign name: signal, or signal and the unit of the values. Names that the rules list as aliases "
+      "For metrics: foreign name: signal, or signal and the unit of the values. Names that the rules list as aliases "
       "need none."},
      [](Source& s) -> Place { return &s.signals; }},
-    {{"keep", "Of metrics: the foreign names to keep; * stands for any text. Empty: all."},
+    {{"keep", "For metrics: the foreign names to keep; * stands for any text. Empty: all."},
      [](Source& s) -> Place { return &s.keep; }},
 };
 
@@ -194,7 +194,7 @@ const OptionOf<ingest::MappedGpu> of_gpus[] = {
     {{"uuid", "Its UUID."}, [](ingest::MappedGpu& g) -> Place { return &g.uuid; }},
 };
 const OptionOf<ingest::MappedNode> of_nodes[] = {
-    {{"rack", "The rack that it is in."}, [](ingest::MappedNode& n) -> Place { return &n.rack; }},
+    {{"rack", "Its rack."}, [](ingest::MappedNode& n) -> Place { return &n.rack; }},
     {{"gpus", "Its GPUs."}, [](ingest::MappedNode& n) -> Place { return &n.gpus; }},
 };
 

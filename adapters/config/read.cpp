@@ -22,7 +22,7 @@ void Reader::read_document(const std::string& text, const std::function<void(con
   } catch (const YAML::Exception& error) {
     const bool tab = text.find("\t") != text.npos;
     wrong(error.mark.is_null() ? YAML::Mark{} : error.mark,
-          fmt::format("this is no YAML: {}{}", error.msg, tab ? "; YAML is indented with spaces, not tabs" : ""));
+          fmt::format("not valid YAML: {}{}", error.msg, tab ? "; YAML is indented with spaces, not tabs" : ""));
   }
 }
 

@@ -27,7 +27,7 @@ std::string problem_of_property(const std::string& name, const std::string& valu
   if (!kafka::is_option(name))
     return fmt::format("librdkafka has no property {}{}", name, stream::nearest(name, kafka::option_names()));
   if (in_a_file)
-    return property_of_file(name) ? "" : fmt::format("{} is no secret: write its value in kafka.properties", name);
+    return property_of_file(name) ? "" : fmt::format("{} is not a secret: write its value in kafka.properties", name);
   const std::string problem = kafka::problem_of_option(name, value);
   return problem.empty() ? "" : fmt::format("kafka.properties: {}", problem);
 }
@@ -135,7 +135,7 @@ void Reader::set(Texts* place, const YAML::Node& node) {
     std::error_code error;
     if (option_ == "rules" && checks_files_ && item.Scalar() != "shipped" &&
         !std::filesystem::is_directory(item.Scalar(), error))
-      wrong(item, fmt::format("rules: {} is no directory; shipped is the program's own", item.Scalar()));
+      wrong(item, fmt::format("rules: {} is not a directory; shipped is the program's own", item.Scalar()));
   }
 }
 
@@ -150,7 +150,8 @@ void Reader::set(TextsByName* place, const YAML::Node& node) {
       wrong(key, fmt::format("{} is a label that alerts have of their own: choose another name",
                              joined(option_, key.Scalar())));
     else if (labels && !alertmanager::valid_label(key.Scalar()))
-      wrong(key, fmt::format("'{}' is no name of a label: letters, digits and '_', no digit first", key.Scalar()));
+      wrong(key, fmt::format("'{}' cannot name a label: write letters, digits and '_', and begin with no digit",
+                             key.Scalar()));
   });
   if (option_ == "kafka.properties") check_properties(node, false);
 }

@@ -119,7 +119,8 @@ std::optional<Error> JsonReader::State::where_and_when(std::string_view key, con
     record.time = time_of(value);
     if (!record.time)
       return wrong(
-          "'t' is no time: write RFC 3339 with a zone (\"2026-11-21T02:14:43.5Z\") or a number of seconds, ms, us or "
+          "'t' is not a time: write RFC 3339 with a zone (\"2026-11-21T02:14:43.5Z\") or a number of seconds, ms, us "
+          "or "
           "ns since 1970");
     record.time = std::clamp(*record.time, stream::at_nanoseconds(schemas::earliest_time),
                              stream::at_nanoseconds(schemas::latest_time));

@@ -73,8 +73,9 @@ Result<LineFile> LineFile::open(const fs::path& path) {
     state->file = File{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
     if (!state->file) return io_error("read", path, errno);
     if (!fs::is_regular_file(path, error))
-      return stream::Error{stream::Errc::refused,
-                           path.string() + " is no file that can be read twice: write `-` and pipe it in"};
+      return stream::Error{
+          stream::Errc::refused,
+          path.string() + " cannot be read twice, because it is not a regular file: write `-` and pipe it in"};
   }
   return LineFile{std::move(state)};
 }

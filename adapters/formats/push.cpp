@@ -110,7 +110,7 @@ Result<PushSettings> push_settings(const std::map<std::string, std::string>& que
     else if (name == "sequence") {
       const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), settings.sequence);
       if (wrong != std::errc{} || end != value.data() + value.size() || settings.sequence == 0)
-        return malformed("sequence: '" + value + "' is no whole number from 1");
+        return malformed("sequence: '" + value + "' is not a whole number of 1 or more");
     } else {
       return malformed("unknown parameter '" + name + "': job, producer and sequence are known");
     }

@@ -39,7 +39,7 @@ class Line {
     if (const std::string_view time = without_blanks(rest_.substr(end)); !time.empty()) {
       const auto stamp = number_in(time);
       if (stamp) item_.time = formats::parse_time(*stamp);
-      if (!item_.time) return "what stands behind the number is no time: write milliseconds since 1970, or nothing";
+      if (!item_.time) return "the text after the number is not a time: write milliseconds since 1970, or nothing";
     }
     return nullptr;
   }

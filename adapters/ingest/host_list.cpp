@@ -51,7 +51,7 @@ Result<void> read_numbers(std::string_view text, std::string_view name, Part& pa
     const std::size_t dash = one.find('-');
     const std::string_view from = one.substr(0, dash), to = dash == one.npos ? from : one.substr(dash + 1);
     const auto first = number(from), last = number(to);
-    if (!first || !last) return wrong(shortened(one) + " is no number and no range of numbers", name);
+    if (!first || !last) return wrong(shortened(one) + " is neither a number nor a range of numbers", name);
     if (*last < *first) return wrong("the range " + std::string{one} + " runs backwards", name);
     part.numbers.push_back({*first, *last, from.size()});
     part.count += std::min<std::uint64_t>(*last - *first, most_hosts) + 1;

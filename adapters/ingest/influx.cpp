@@ -38,7 +38,7 @@ class InfluxLine {
     std::int64_t time = 0;
     const auto [end, wrong] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), time);
     if (wrong != std::errc{} || end != rest_.data() + rest_.size())
-      return "what stands behind the fields is no time since 1970";
+      return "the text after the fields is not a time since 1970";
     item_.time = formats::parse_time(time);
     return nullptr;
   }

@@ -78,7 +78,7 @@ std::string read_prometheus(const dom::object& object, ObjectReading& to) {
   if (auto problem = name_problem(name); !problem.empty()) return problem;
   if (object["value"].get(found) != simdjson::SUCCESS) return "no 'value'";
   const auto value = number_of(found);
-  if (!value) return "'value' is no number";
+  if (!value) return "'value' is not a number";
   if (object["timestamp"].get(found) == simdjson::SUCCESS) to.item.time = time_of(found);
   // NaN is how a series ends: the marker of staleness has no other form here.
   if (part || *value != *value) to.unwanted = 1;

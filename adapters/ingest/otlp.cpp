@@ -112,7 +112,7 @@ bool read_wire(std::span<const std::string> text, std::string_view message, Item
   Message parsed;
   if (parsed.ParseFromArray(message.data(), static_cast<int>(message.size()))) Reading{text, out}.read(parsed);
   else if (braced) return false;
-  else out.left_out(Reason::malformed, 1, "the bytes are no protobuf of OTLP, or are cut short");
+  else out.left_out(Reason::malformed, 1, "not an OTLP protobuf message, or cut short");
   return true;
 }
 
@@ -123,11 +123,11 @@ void read_json(std::span<const std::string> text, const std::string& json, std::
   Message parsed;
   const auto status = google::protobuf::util::JsonStringToMessage(json, &parsed, options);
   if (!status.ok())
-    return out.left_out(Reason::malformed, place, "this is no message of OTLP's JSON: " + status.message().ToString());
+    return out.left_out(Reason::malformed, place, "not an OTLP message in JSON: " + status.message().ToString());
   const std::string& groups = Message::descriptor()->field(0)->json_name();
   const bool none = json.find('"' + groups + "\":[") == json.npos;  // of an empty list, too, nothing is parsed
   if (parsed.ByteSizeLong() == 0 && none)
-    return out.left_out(Reason::malformed, place, "no '" + groups + "': this is no message of OTLP's JSON");
+    return out.left_out(Reason::malformed, place, "no '" + groups + "': not an OTLP message in JSON");
   Reading{text, out}.read(parsed);
 }
 

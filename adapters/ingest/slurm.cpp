@@ -45,7 +45,7 @@ std::string read_slurm(const dom::object& object, ObjectReading& to) {
         std::find_if(item.labels.begin(), item.labels.end(), [name](const Label& label) { return label.name == name; });
     return found == item.labels.end() ? std::string_view{} : found->value;
   };
-  if (field("jobid").empty()) return "no 'jobid': this is no record of Slurm's jobcomp";
+  if (field("jobid").empty()) return "no 'jobid': this is not a record of Slurm's jobcomp";
   item.source = "scheduler";
   const std::string_view state = field("state").substr(0, field("state").find_first_of(" +"));
   if (state == "RESIZING") {

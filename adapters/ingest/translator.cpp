@@ -127,7 +127,7 @@ struct Translator::State final : Items {
       return left_out(Reason::malformed, item.place, "the name of a job or an attempt has more than 255 bytes");
     if (record.job == stream::cluster_subject)
       return left_out(Reason::malformed, item.place,
-                      "a job cannot be called cluster: that is the subject of all nodes; rename the job");
+                      "a job cannot be called cluster: that name is reserved for all nodes; rename the job");
     if (!member(record)) return;
     if (item.text) return lines(record);
     if (!item.event.empty()) {
@@ -175,7 +175,7 @@ struct Translator::State final : Items {
       constexpr std::uint32_t most = 0xFFFFFFFE;
       const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), member.rank);
       if (wrong != std::errc{} || end != text.data() + text.size() || member.rank > most) {
-        left_out(Reason::bad_rank, now->place, "the rank is no whole number: " + shortened(text));
+        left_out(Reason::bad_rank, now->place, "the rank is not a whole number: " + shortened(text));
         return false;
       }
       member.level = Level::rank;
@@ -284,7 +284,7 @@ stream::Result<Translator> Translator::make(const Source& source, const NodeMap*
   if (nodes != nullptr) s.nodes = nodes;
   const auto format = std::find_if(format_names.begin(), format_names.end(),
                                    [&](const FormatName& one) { return one.name == source.format; });
-  if (format == format_names.end()) return Error{Errc::malformed, "'" + source.format + "' is no format"};
+  if (format == format_names.end()) return Error{Errc::malformed, "'" + source.format + "' is not a format"};
   s.format = format->format;
   const DefaultLabels& usual = s.usual;
   const auto fill = [](Labels& labels, const Labels& from) {

@@ -65,7 +65,7 @@ Result<AlertHistory> AlertHistory::open(const fs::path& directory) {
   const auto not_ours = [&](std::size_t at) {
     return Error{Errc::malformed,
                  history.path_.string() + " has a line at byte " + std::to_string(at) +
-                     " that is no alert of ours: what was published is not known any more; mend or move the file"};
+                     " that is not an alert, so the published alerts cannot be restored: fix or move the file"};
   };
   const std::size_t whole = content->rfind('\n') == std::string::npos ? 0 : content->rfind('\n') + 1;
   for (std::size_t begin = 0; begin < whole;) {
@@ -89,7 +89,7 @@ Result<bool> AlertHistory::add(std::uint64_t id, std::uint32_t number, std::stri
   std::string line;
   if (object.starts_with(front)) line = object;
   else if (object.starts_with("{") && object.size() > 2) line = front + std::string{object.substr(1)};
-  else return Error{Errc::malformed, "what is to be kept in " + path_.string() + " is no JSON object"};
+  else return Error{Errc::malformed, "what is to be kept in " + path_.string() + " is not a JSON object"};
   std::replace(line.begin(), line.end(), '\n', ' ');
   line += '\n';
   waiting_ += line;

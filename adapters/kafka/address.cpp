@@ -52,7 +52,8 @@ Result<Address> parse_address(std::string_view text) {
   for (std::string_view rest = text; !rest.empty() || text.empty();) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
     const std::string_view broker = rest.substr(0, comma);
-    if (!names_a_broker(broker)) return wrong("'" + std::string{broker} + "' is no HOST:PORT; write kafka://HOST:PORT");
+    if (!names_a_broker(broker))
+      return wrong("'" + std::string{broker} + "' is not HOST:PORT; write kafka://HOST:PORT");
     if (comma == rest.size()) break;
     rest.remove_prefix(comma + 1);
     if (rest.empty()) return wrong("a broker is missing behind the comma");

@@ -139,7 +139,7 @@ Result<Client> make_client(const Address& address, rd_kafka_type_t type, const S
   if (configure) configure(*conf);
   Client client{rd_kafka_new(type, conf.get(), why, sizeof why)};
   if (!client)
-    return Error{Errc::malformed, std::string{"the Kafka client cannot be made: "} + why + "; mend kafka.properties"};
+    return Error{Errc::malformed, std::string{"the Kafka client cannot be made: "} + why + "; fix kafka.properties"};
   static_cast<void>(conf.release());  // the client has it
   return client;
 }

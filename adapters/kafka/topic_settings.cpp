@@ -72,8 +72,7 @@ std::vector<std::string> wrong_settings(const Address& address, const FoundTopic
     }
     const auto wrong = [&](const std::string& what, const std::string& is, const std::string& must,
                            const std::string& command) {
-      problems.push_back("topic " + name + ": " + what + " is " + is + ", it must be " + must +
-                         "; mend it: " + command);
+      problems.push_back("topic " + name + ": " + what + " is " + is + ", it must be " + must + "; fix it: " + command);
     };
     for (const Setting& setting : wanted.settings) {
       const auto value = topic->second.settings.find(setting.key);

@@ -37,7 +37,7 @@ Failure persist(const Call& call, Clock::duration time = patience) {
   }
 }
 
-Error out_of_time() { return {Errc::io, "this instance is to end, and the brokers did not answer in time"}; }
+Error out_of_time() { return {Errc::io, "this instance is stopping, and the brokers did not answer in time"}; }
 
 }  // namespace
 

@@ -58,7 +58,7 @@ std::string shown(std::string_view text) {
 
 Error bad(std::string_view text, const std::string& why) {
   return {Errc::malformed,
-          "'" + shown(text) + "' is no address: " + why + "; write http://HOST:PORT or https://HOST:PORT"};
+          "'" + shown(text) + "' is not an address: " + why + "; write http://HOST:PORT or https://HOST:PORT"};
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ stream::Result<Listen> parse_listen(std::string_view text) {
   Listen listen{parts->host, *port};
   if (listen.address == "localhost") listen.address = "127.0.0.1";
   if (!is_address(AF_INET, listen.address) && !is_address(AF_INET6, listen.address))
-    return wrong("its address is no IP address (0.0.0.0 is every one)");
+    return wrong("its address is not an IP address (0.0.0.0 is every one)");
   return listen;
 }
 

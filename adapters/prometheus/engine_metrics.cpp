@@ -30,7 +30,7 @@ constexpr Count counts[] = {
     {"tocsin_alert_transitions_total", "Alerts that began to fire or were resolved.", &Counters::transitions},
     {"tocsin_alerts_over_limit_total", "Alerts beyond the limit of a job. One summary alert has their number.",
      &Counters::alerts_over_limit},
-    {"tocsin_quarantines_total", "Times that a rule failed or went over its budget, and was set aside for a while.",
+    {"tocsin_quarantines_total", "Times that a rule failed or went over its budget, and was disabled for a while.",
      &Counters::quarantined},
     {"tocsin_packs_refused_total", "Packs named by the log that could not be loaded. The one before stays in force.",
      &Counters::packs_refused},
@@ -64,7 +64,7 @@ void add_engine(Families& families, const Partitions& partitions, std::size_t mo
   };
   for (const Count& count : counts)
     each(families.counter(count.name, count.help), [&](const PartitionFigures& f) { return f.counters.*count.value; });
-  families.counter("tocsin_refused_total", "What was read and not taken, by reason.");
+  families.counter("tocsin_refused_total", "Records that were read and rejected, by reason.");
   for (const auto& [partition, figures] : partitions)
     for (const Count& refusal : refusals)
       families.value({{"partition", std::to_string(partition)}, {"reason", refusal.name}},

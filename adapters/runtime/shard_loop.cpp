@@ -117,8 +117,7 @@ void ShardLoop::look_for_quarantines() {
   if (std::exchange(quarantines_, counters.quarantined) == counters.quarantined) return;
   for (const auto& [rule, message] : counters.quarantine_messages)
     if (quarantined_.insert(rule + message).second)
-      owner_->say("rule '" + rule +
-                  "' failed and is set aside, for longer each time; it decides nothing meanwhile: " + message);
+      owner_->say("rule '" + rule + "' failed and is disabled for a while, longer each time: " + message);
 }
 
 // A flood of jobs must not become one of lines: what comes meanwhile is in the next line.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto patience = 10s;
 
-const Error ending{Errc::io, "tocsin is ending: push to an instance that goes on"};
+const Error ending{Errc::io, "this instance is stopping: push to another one"};
 const Error too_many{Errc::io, "too many pushes wait for the brokers: push again later"};
 const Error not_taken{Errc::io, "the brokers take nothing: push again later"};
 const Error not_known{Errc::io,

@@ -5,8 +5,7 @@
 namespace tocsin::adapters::service {
 
 namespace {
-const stream::Result<Reloaded> refusal =
-    stream::Error{stream::Errc::io, "tocsin is ending: ask an instance that goes on"};
+const stream::Result<Reloaded> refusal = stream::Error{stream::Errc::io, "this instance is stopping: ask another one"};
 }  // namespace
 
 void ReloadRequests::ask(Answer answer) {

@@ -83,7 +83,7 @@ void Reloader::run() {
     const std::vector<ReloadRequests::Answer> asked = options_.reloads->take(look_every);
     if (stopping_) {
       for (const auto& answer : asked)
-        if (answer) answer(Error{Errc::io, "tocsin is ending: ask an instance that goes on"});
+        if (answer) answer(Error{Errc::io, "this instance is stopping: ask another one"});
       return;
     }
     if (!asked.empty() || watch_.changed(Clock::now())) {
@@ -169,7 +169,7 @@ Result<LoadedPack> Reloader::load() {
         .join();
     ::malloc_trim(
         0);  // loading takes much for a moment, each time from another of the allocator's arenas, which keep it
-    if (stopping_) return Error{Errc::io, "tocsin is ending: ask an instance that goes on"};
+    if (stopping_) return Error{Errc::io, "this instance is stopping: ask another one"};
     if (watch_.seen() != before && read < most_reads) continue;
     watch_.has_read(before);
     return pack;

@@ -305,10 +305,10 @@ void PassThrough::settle(std::chrono::milliseconds recorder_wait, std::chrono::m
     turn(nullptr, recorder_due);
   }
   if (!parts_.recorder.done()) {
-    say("the recorder did not finish: the journal has no end");
+    say("the recorder did not finish: the end of the journal is missing");
     if (!interrupted_) parts_.recorder.kill();
   } else if (!parts_.recorder.succeeded()) {
-    say("the end could not be written: the journal is not whole");
+    say("the end could not be written: the journal is incomplete");
   }
   parts_.out.close_writer();
   parts_.err.close_writer();
@@ -319,7 +319,7 @@ void PassThrough::settle(std::chrono::milliseconds recorder_wait, std::chrono::m
          (parts_.engine.running() || parts_.engine.starts() < last_start))
     turn(nullptr, engine_due);
   if (!parts_.engine.done()) {
-    if (parts_.recorder.succeeded()) say("the engine did not finish: `tocsin replay` on the journal gives the outcome");
+    if (parts_.recorder.succeeded()) say("the engine did not finish: run `tocsin replay` on the journal");
     if (!interrupted_) parts_.engine.kill();
   }
   if (parts_.state.dropped > 0)

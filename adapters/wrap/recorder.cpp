@@ -341,7 +341,7 @@ int Recorder::run() {
           recording_.append(entry_);
           ::fprintf(stderr, "tocsin: rules reloaded\n");
         } else {
-          ::fprintf(stderr, "tocsin: rules not reloaded, those that run stay: %s\n", pack->error().message.c_str());
+          ::fprintf(stderr, "tocsin: rules not reloaded, the previous ones stay: %s\n", pack->error().message.c_str());
         }
         apply(state_);
       }

@@ -273,7 +273,7 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack, const ShowV
   for (Failed& failure : failed) result.messages.push_back(std::move(failure.message));
   result.failures = shard.counters().quarantine_messages;
   for (const auto& [rule, message] : result.failures)
-    result.messages.push_back("rule '" + rule + "' failed and was set aside: " + message);
+    result.messages.push_back("rule '" + rule + "' failed and was disabled: " + message);
   result.passed = result.messages.empty();
   result.alerts = std::move(witness.transitions);
   return result;

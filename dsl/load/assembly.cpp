@@ -286,7 +286,7 @@ struct Assembly {
         std::vector<std::string> needs{"end"};
         for (const auto& [name, of] : source.needs) needs.push_back(name);
         problems().add(source.file, line_of(source, "every"),
-                       "every = \"" + every + "\" is no time and no need" + nearest(every, needs) +
+                       "every = \"" + every + "\" is neither a time nor a need" + nearest(every, needs) +
                            ": write \"10s\", the name of a need, or \"end\"");
         only_events = false;
       }

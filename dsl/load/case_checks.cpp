@@ -69,7 +69,7 @@ struct Checks {
                       (signal.values.empty() ? std::string{"one in quotes"} : "one of " + listed(signal.values))));
     if (text && !signal.values.empty() &&
         std::find(signal.values.begin(), signal.values.end(), value.text) == signal.values.end())
-      problem(name + " = \"" + value.text + "\" is no value of it" + nearest(value.text, signal.values) + ": " +
+      problem(name + " = \"" + value.text + "\" is not one of its values" + nearest(value.text, signal.values) + ": " +
               listed(signal.values));
     if (value.kind == Kind::steps && signal.name != "step")
       problem("steps(…) makes step, and '" + name + "' is another signal: write ramp(from, to)");

@@ -40,7 +40,7 @@ stream::Result<std::string> read_file(const fs::path& path) {
 stream::Result<std::vector<fs::path>> pack_paths(const fs::path& directory) {
   std::error_code error;
   if (!fs::is_directory(directory, error))
-    return Error{Errc::not_found, directory.string() + " is no directory: name the directory of the rules"};
+    return Error{Errc::not_found, directory.string() + " is not a directory: name the directory of the rules"};
   std::vector<fs::path> paths;
   std::set<fs::path> entered{fs::canonical(directory, error)};
   constexpr auto follow = fs::directory_options::follow_directory_symlink;

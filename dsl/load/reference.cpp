@@ -75,9 +75,9 @@ bool across(const Operation& entry) { return entry.takes == Takes::group || entr
 constexpr std::array chapters{
     Chapter{"Windows", "A need over a span of time. One word makes a column of it, a value per member, or a mask.",
             [](const Operation& e) { return word(e) && e.on == Shape::window; }},
-    Chapter{"The job", "What evaluate is called with: its needs, and one word of its own.",
+    Chapter{"The job", "The first argument of evaluate: its needs, and one word of its own.",
             [](const Operation& e) { return word(e) && e.on == Shape::job; }},
-    Chapter{"Findings", "What another rule says. One word makes a mask of it.",
+    Chapter{"Findings", "The answer of another rule. One word makes a mask of it.",
             [](const Operation& e) { return word(e) && e.on == Shape::finding; }},
     Chapter{"Columns, member by member",
             "Two levels meet at the finer of both; a bare number takes the unit of what it meets.",

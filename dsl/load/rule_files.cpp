@@ -85,7 +85,7 @@ bool RuleFiles::readable(const std::string& file, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t size = stream::utf8_length(std::string_view{text}.substr(at));
     if (size == 0) {
-      problems.add(file, line, "a byte that is no UTF-8: save the file as UTF-8");
+      problems.add(file, line, "a byte that is not UTF-8: save the file as UTF-8");
       return false;
     }
     line += text[at] == '\n' ? 1 : 0;

@@ -18,13 +18,12 @@ constexpr const char* returned = "tocsin.shared";  // in the registry: what each
 int shared(lua_State* state) {
   Host& host = Host::of(state);
   if (lua_type(state, 1) != LUA_TSTRING || lua_gettop(state) > 1)
-    host.stop(state, "shared wants the name of a file in shared/: local common = shared \"standstill\"");
+    host.stop(state, "shared wants the name of a file in shared/: local common = shared \"progress\"");
   Collection& collection = collection_of(state);
   const bool of_rules = collection.part == Collection::Part::rules || collection.part == Collection::Part::shared;
   if (host.evaluation != nullptr || !of_rules)
-    host.stop(
-        state,
-        "shared stands at the top of a file of rules, outside of functions: local common = shared \"standstill\"");
+    host.stop(state,
+              "shared stands at the top of a file of rules, outside of functions: local common = shared \"progress\"");
   collection.shared.push(state, lua_tostring(state, 1));
   return 1;
 }

@@ -107,7 +107,7 @@ std::optional<std::string> Table::text(const std::string& key, const std::string
 std::optional<std::string> Table::address(const std::string& key) const {
   auto written = text(key, "https://…");
   if (written && !written->starts_with("https://") && !written->starts_with("http://"))
-    problem(key, key + " = \"" + *written + "\" is no address: write " + key + " = \"https://…\"");
+    problem(key, key + " = \"" + *written + "\" is not an address: write " + key + " = \"https://…\"");
   return written;
 }
 
@@ -335,7 +335,7 @@ std::string text_at(lua_State* state, int index) {
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t length = rest.front() == '\0' ? 0 : stream::utf8_length(rest);
     if (length == 0)
-      Host::of(state).stop(state, std::string{"a text "} + (rest.front() == '\0' ? "with NUL" : "that is no UTF-8") +
+      Host::of(state).stop(state, std::string{"a text "} + (rest.front() == '\0' ? "with NUL" : "that is not UTF-8") +
                                       ", which neither an alert nor a label can show: take the byte out");
     rest.remove_prefix(length);
   }

@@ -109,7 +109,7 @@ struct Trace {
 
   void check_who(NodeId who) const {
     if (type(who).shape != Shape::mask)
-      return problem(line_of_output("who"), "who is no mask: it says of each member whether it is a culprit");
+      return problem(line_of_output("who"), "who must be a mask: for each member, whether it is a culprit");
     if (type(who).level <= rule.per)
       problem(line_of_output("who"), "who is a value per " + std::string(name(type(who).level)) +
                                          ": it must be finer than per = '" + std::string(name(rule.per)) +
@@ -119,7 +119,7 @@ struct Trace {
   void check_cause(const std::string& cause, NodeId node) const {
     if (type(node).shape != Shape::mask)
       problem(line_of_output(cause),
-              "cause '" + cause + "' is no mask: it is implied where it is yes, so write :above(…) or :is(…)");
+              "cause '" + cause + "' is not a mask: a cause is given where it is yes, so write :above(…) or :is(…)");
     else if (!fits(node))
       problem(line_of_output(cause), "cause '" + cause + "' is a value per " + std::string(name(type(node).level)) +
                                          ", but per = '" + std::string(name(rule.per)) + "': use :any(" +

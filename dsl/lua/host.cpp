@@ -114,7 +114,7 @@ int Host::handle(lua_State* state) {
     if (message.find("stack overflow") != std::string::npos)
       message = "nested too deep: a function that calls itself without an end, or tables within tables";
   } else {
-    message = std::string{"an error that is no text: "} + luaL_typename(state, 1);
+    message = std::string{"an error that is not a text: "} + luaL_typename(state, 1);
   }
   host.failure_ = {place.file, place.line, std::move(message), false, false};
   lua_settop(state, 0);

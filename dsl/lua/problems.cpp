@@ -108,7 +108,7 @@ std::string list(const std::vector<Problem>& problems) {
     std::size_t places = 0;
     for (std::size_t i = most_kinds; i < kinds.size(); ++i) places += 1 + kinds[i].others.size();
     text += "… and " + counted(kinds.size() - most_kinds, "more message") + " of " + counted(places, "place") +
-            ": many follow from those above, so mend these first\n";
+            ": many follow from those above, so fix these first\n";
   }
   return text;
 }

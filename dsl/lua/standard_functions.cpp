@@ -38,7 +38,7 @@ int next_pair(lua_State* state) {  // upvalues: keys in order, position, table
 
 int pairs(lua_State* state) {
   if (value_at(state, 1))
-    stop(state, "a column is no table: :each() gives its members and values, and makes the rule scripted");
+    stop(state, "a column is not a table: :each() gives its members and values, and makes the rule scripted");
   if (!lua_istable(state, 1)) stop(state, std::string{"pairs wants a table, not a "} + luaL_typename(state, 1));
   look_behind(state, 1);
   std::vector<Key> keys;
@@ -80,7 +80,7 @@ int next_index(lua_State* state) {
 
 int ipairs(lua_State* state) {
   if (value_at(state, 1))
-    stop(state, "a column is no table: :each() gives its members and values, and makes the rule scripted");
+    stop(state, "a column is not a table: :each() gives its members and values, and makes the rule scripted");
   if (!lua_istable(state, 1)) stop(state, std::string{"ipairs wants a table, not a "} + luaL_typename(state, 1));
   lua_pushcfunction(state, next_index);
   lua_pushvalue(state, 1);
@@ -110,7 +110,8 @@ int tostring(lua_State* state) {
       lua_tolstring(state, -1, nullptr);
       break;
     case LUA_TUSERDATA:
-      if (value_at(state, 1)) stop(state, "a column is no text: name it in the second value and write {name} in shows");
+      if (value_at(state, 1))
+        stop(state, "a column is not a text: name it in the second value and write {name} in shows");
       [[fallthrough]];
     default: lua_pushstring(state, luaL_typename(state, 1));  // never an address
   }
@@ -120,7 +121,7 @@ int tostring(lua_State* state) {
 int tonumber(lua_State* state) {
   if (value_at(state, 1))
     stop(state,
-         "a column is no number; :number() gives the one value of a column per job, and makes the rule scripted");
+         "a column is not a number; :number() gives the one value of a column per job, and makes the rule scripted");
   if (lua_type(state, 1) == LUA_TNUMBER) {
     lua_settop(state, 1);
     return 1;

@@ -339,16 +339,16 @@ void register_values(lua_State* state) {
                        return "'==' never holds for a column. Write :is(…), or compare with :at_least(…) & :at_most(…)";
                      })},
                     {"__concat", refusing([] {
-                       return "a column is no text: name it in the second value and write {name} in shows";
+                       return "a column is not a text: name it in the second value and write {name} in shows";
                      })},
                     {"__len", refusing([] { return "'#' of a column: write :count(\"job\")"; })},
                     {"__call", refusing([] { return "a column is not a function: ':' before a word, '(' after it"; })},
                     {"__pow", refusing([] { return "'^' of a column: write x * x"; })},
-                    {"__mod", refusing([] { return "'%' is no operation of columns"; })},
-                    {"__idiv", refusing([] { return "'//' is no operation of columns: write '/'"; })},
+                    {"__mod", refusing([] { return "'%' is not an operation of columns"; })},
+                    {"__idiv", refusing([] { return "'//' is not an operation of columns: write '/'"; })},
                     {"__bxor", refusing([] { return "'~' between masks: write (a & ~b) | (~a & b)"; })},
-                    {"__shl", refusing([] { return "'<<' is no operation of columns: write :below(…)"; })},
-                    {"__shr", refusing([] { return "'>>' is no operation of columns: write :above(…)"; })},
+                    {"__shl", refusing([] { return "'<<' is not an operation of columns: write :below(…)"; })},
+                    {"__shr", refusing([] { return "'>>' is not an operation of columns: write :above(…)"; })},
                 });
   const auto needs = refusing([] { return "job cannot be changed: it is what the rule reads"; });
   const auto params = refusing([] { return "params cannot be changed: use a local, or state for what is remembered"; });

@@ -13,7 +13,7 @@ pattern "watchdog_timeout" {
 }
 pattern "watchdog_work" {
   about =
-    "the numbers are those of one process group: two ranks' may be of two groups, so they are no counts of the rank",
+    "the numbers are those of one process group: two ranks' may be of two groups, so they are not counts of the rank",
   line = [[(?:Rank (?P<rank_of_group>\d+)\] )?(?:[\w() ]+)?]] .. either {
     [[detected by watchdog at work(?: sequence id)?]], [[Timeout at \w+ work]],
   }

@@ -192,7 +192,7 @@ pattern "dataloader_killed" {
   event = "dataloader_killed", fields = { pid = "pid" }, texts = { signal = "signal" },
 }
 pattern "dataloader_ended" {
-  about = "by an exception of its own, which is printed elsewhere; the loader reports the same worker once more, "
+  about = "by an unhandled exception, which is printed elsewhere; the loader reports the same worker once more, "
     .. "without the code",
   line = [[DataLoader (?:worker|process) \(pid(?:\(s\))? (?P<pid>\d+)[^)]*\) exited unexpectedly with exit code \d]],
   event = "dataloader_killed", fields = { pid = "pid" }, texts = { signal = { text = "none" } },

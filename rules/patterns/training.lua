@@ -275,7 +275,7 @@ pattern "lightning_cut_short" {
   event = "training_cut_short", fields = { steps = { { "steps" }, { find = [[(No training batches)]], number = 0 } } },
 }
 pattern "estimator_cut_short" {
-  about = "TensorFlow's Estimator: the checkpoint of its folder has all the steps that were asked for",
+  about = "TensorFlow's Estimator: the checkpoint of its folder has all the steps that the configuration wants",
   line = [[\bSkipping training since max_steps has already saved\b]],
   event = "training_cut_short", fields = { steps = 0 },
 }

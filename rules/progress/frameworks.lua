@@ -73,8 +73,8 @@ parser "modded_nanogpt" (training {
 })
 
 parser "huggingface_rewarded" (training {
-  about = "GRPO and RLOO of TRL: the loss begins at 0 and follows the distance to the first policy; only that it is "
-    .. "no number is read",
+  about = "GRPO and RLOO of TRL: the loss begins at 0 and follows the distance to the first policy; only "
+    .. "non-finite values are read",
   line = [=[\{.*'loss': '?NUM'?, .*'reward(?:_std)?': ]=],
   samples = {
     loss = { find = [['loss': '?(nan|-?inf)]] }, grad_norm = { find = [['grad_norm': '?(NUM)]] },
@@ -364,7 +364,7 @@ parser "lerobot" (training {
   },
 })
 parser "build_nanogpt" (training {
-  about   = "a file of steps, without a word: 120 train 3.41; the validations between are no losses of the training",
+  about   = "a file of steps, without a word: 120 train 3.41; the validations between are not losses of the training",
   line    = [[^(?P<step>INT) train (?P<loss>NUM)\s*$]], samples = { step = "step", loss = "loss" },
 })
 parser "colbert" (training {

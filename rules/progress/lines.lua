@@ -377,7 +377,7 @@ parser "step_and_values" (training {
 })
 parser "loss_of_no_number" {
   generic = "lines",
-  about = "wherever it stands: that a training loss is no number needs no step to be true",
+  about = "wherever it stands: a training loss that is not a number needs no step to be true",
   line = [[(?i)(?:^|[^\w/]|total_|train_|training_|train/|avg_|mean_|running_)]]
     .. [[loss(?:es)?(?:_]] .. either {
     "G", "D", "net", "all", "sum", "total", "train", "ce", "cls", "reg", "mse", "bbox", "l1", "l2", "kl", "rec",

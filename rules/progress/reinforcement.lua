@@ -1,9 +1,9 @@
--- Reinforcement learning: its losses are no measure of what is learnt. What the words mean, frameworks.lua says.
+-- Reinforcement learning: its losses are not a measure of what is learnt. What the words mean, frameworks.lua says.
 
 local function training(head) head.states = { phase = "train" } return head end
 
 parser "verl" (training {
-  about = "reinforcement learning: its losses are no measure of what is learnt; with NumPy 2 the numbers of an actor "
+  about = "reinforcement learning: its losses are not a measure of what is learnt; with NumPy 2 the numbers of an actor "
     .. "are np.float64(0.5)",
   line = [[\bstep:(?P<step>INT) - .*\btiming_s/step:(?:np\.float\d+\()?(?P<time>NUM)]],
   samples = {
@@ -12,7 +12,7 @@ parser "verl" (training {
   },
 })
 parser "stable_baselines" (training {
-  about   = "Stable Baselines and its kin: a table of statistics; its losses are no measure of what is learnt",
+  about   = "Stable Baselines and its kin: a table of statistics; its losses are not a measure of what is learnt",
   line    = [[^\| +(?:total_)?timesteps +\| +(?P<step>INT) +\|]], samples = { step = "step" },
 })
 parser "logged_table" {

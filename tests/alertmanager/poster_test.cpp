@@ -18,13 +18,13 @@ TEST_CASE("an address that is none, or a label that is ours, is refused with the
     return poster ? "" : poster.error().message;
   };
   CHECK(message("alertmanager:9093") ==
-        "'alertmanager:9093' is no address: it begins with neither http:// nor https://; write http://HOST:PORT or "
+        "'alertmanager:9093' is not an address: it begins with neither http:// nor https://; write http://HOST:PORT or "
         "https://HOST:PORT");
   CHECK(message("http://a:99999").find("its port is not 1 to 65535") != std::string::npos);
   CHECK(message("http://me:secret@host").find("secret@") == std::string::npos);
   CHECK(message("http://me:secret@host").find("has a user or password in it") != std::string::npos);
   CHECK(message("http://127.0.0.1:1", "rank") == "the label rank is set by tocsin; choose another name");
-  CHECK(message("http://127.0.0.1:1", "a-b").find("no name of a label") != std::string::npos);
+  CHECK(message("http://127.0.0.1:1", "a-b").find("cannot name a label") != std::string::npos);
 }
 
 TEST_CASE("what is beyond the memory for alerts is dropped and counted; an end still passes") {

@@ -135,7 +135,7 @@ class Backtest(WithJournal):
         (broken / "bad.lua").write_text(EXTRA.replace("return own:above", "local none; for rank, value in own:each() do none.x = value end\n    return own:above"))
         done = tocsin("backtest", self.base / "journal", "--rules", "shipped", broken)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, r"\nrule computes failed and was set aside: .*bad.lua:\d+")
+        self.assertRegex(done.stdout, r"\nrule computes failed and was disabled: .*bad.lua:\d+")
 
     def test_what_is_no_journal_and_rules_that_do_not_load_end_with_2(self):
         for arguments, why in (((self.site,), "there is no journal in "), ((self.base / "journal", "--rules", self.base), "")):

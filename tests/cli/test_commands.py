@@ -160,7 +160,7 @@ class Commands(WithJournal):
             self.assertIn("nothing is called 'nothing'", done.stdout)
         done = tocsin("replay", self.base / "journal", "--rules", rules)
         self.assertEqual(done.stderr.count("site.lua:5"), 1, done.stderr)
-        self.assertIn("rule 'site_fails' failed and is set aside", done.stderr)
+        self.assertIn("rule 'site_fails' failed and is disabled", done.stderr)
         self.assertRegex(" ".join(done.stdout[done.stdout.index("■ verdict"):].split()), r"rule failed site_fails \(site\.lua:5: ")
 
     def test_help_completions_and_the_manual_follow_from_the_commands(self):
@@ -208,7 +208,7 @@ class Commands(WithJournal):
         (rules / "patterns" / "site.lua").write_text('pattern "odd\\255" { nothing = 1 }\n')
         head = 'per = "gpu", every = "10s", summary = "s", needs = { t = signal "gpu_temperature" { over = "30s" } },\n'
         body = "evaluate = function(job) return job.t:mean():above(90) end }\n"
-        for rule, shown in (('rule "x" { shows = "s", ' + head, "a text that is no UTF-8"), ('rule "x" { shows = "{äääääääääääääää", ' + head, "is not closed")):
+        for rule, shown in (('rule "x" { shows = "s", ' + head, "a text that is not UTF-8"), ('rule "x" { shows = "{äääääääääääääää", ' + head, "is not closed")):
             (rules / "site.lua").write_text(rule + body)
             done = tocsin("check", "--json", rules)
             self.assertEqual(done.stderr, "")
@@ -296,7 +296,7 @@ case "no leak" { ranks = 2, { lasting = "2m" } }
             (["replay", journal, "--speed", "fast"], "--speed: write max, or a number above 0, not 'fast'"),
             (["replay", journal, "--speed", "-3"], "--speed: write max, or a number above 0, not '-3'"),
             (["replay", journal, "--quite"], "there is no option --quite (--quiet?)"),
-            (["check", self.base / "nowhere"], "is no directory: name the directory of the rules"),
+            (["check", self.base / "nowhere"], "is not a directory: name the directory of the rules"),
             (["replay", "a", "b"], "'b' is one argument too many"),
             (["replai", journal], "there is no command 'replai' (replay?)"),
             (["--foo"], "there is no option --foo"),

@@ -197,7 +197,7 @@ TEST_CASE("a wrong or missing unit is named with the units that there are") {
   CHECK(refused("limits: {queue_size: 64MB}") ==
         "t.yml:2:22: limits.queue_size: 'MB' is none of the units: write 512B, 64KiB, 16MiB or 1GiB");
   CHECK(refused("limits: {queue_size: big}") ==
-        "t.yml:2:22: limits.queue_size: 'big' is no whole number with a unit: write 512B, 64KiB, 16MiB or 1GiB");
+        "t.yml:2:22: limits.queue_size: 'big' is not a whole number with a unit: write 512B, 64KiB, 16MiB or 1GiB");
   CHECK(refused("limits: {queue_size: 99999999999999999999GiB}") == "t.yml:2:22: limits.queue_size: is too large");
 }
 
@@ -212,21 +212,22 @@ TEST_CASE("a value outside its limits, or not among the choices, is named with t
 
 TEST_CASE("addresses and names that are none are named with the form that they have") {
   CHECK(refusal("kafka: {brokers: [b]}") ==
-        "t.yml:1:19: kafka.brokers has 'b', which is no HOST:PORT: write broker1.example:9092");
+        "t.yml:1:19: kafka.brokers has 'b', which is not HOST:PORT: write broker1.example:9092");
   CHECK(refusal("kafka: {brokers: ['kafka://b:9092']}") ==
-        "t.yml:1:19: kafka.brokers has 'kafka://b:9092', which is no HOST:PORT: write broker1.example:9092");
+        "t.yml:1:19: kafka.brokers has 'kafka://b:9092', which is not HOST:PORT: write broker1.example:9092");
   CHECK(
       refused("http: {listen: '9464'}") ==
       "t.yml:2:16: http.listen: '9464' is nothing to listen on: it has no port; write ADDRESS:PORT, as 127.0.0.1:9464");
   CHECK(refused("alertmanager: {instances: [{url: 'am:9093'}]}") ==
-        "t.yml:2:34: alertmanager.instances.url: 'am:9093' is no address: it begins with neither http:// nor https://; "
+        "t.yml:2:34: alertmanager.instances.url: 'am:9093' is not an address: it begins with neither http:// nor "
+        "https://; "
         "write "
         "http://HOST:PORT or https://HOST:PORT");
   CHECK(refusal("kafka: {brokers: [b:1], prefix: 'my topics'}") ==
         "t.yml:1:33: kafka.prefix is a name of letters, digits, '.', '_' and '-', and not 'my topics'");
   CHECK(refused("alertmanager: {labels: {rank: '1', a-b: x}}") ==
         "t.yml:2:25: alertmanager.labels.rank is a label that alerts have of their own: choose another name\n"
-        "t.yml:2:36: 'a-b' is no name of a label: letters, digits and '_', no digit first");
+        "t.yml:2:36: 'a-b' cannot name a label: write letters, digits and '_', and begin with no digit");
 }
 
 TEST_CASE("what is needed, comes twice, or belongs together is named") {
@@ -299,7 +300,7 @@ TEST_CASE("a server that other machines reach without credentials, or credential
 }
 
 TEST_CASE("what is no YAML is named with its place") {
-  CHECK(refusal("kafka: [\n").find("t.yml:2:1: this is no YAML: ") == 0);
+  CHECK(refusal("kafka: [\n").find("t.yml:2:1: not valid YAML: ") == 0);
   CHECK(refusal("kafka:\n\tbrokers: [b:1]\n").find("spaces, not tabs") != std::string::npos);
   CHECK(refused("---\nlog: {}\n") == "t.yml:3:1: the file holds several documents: keep one, without a line ---");
 }
@@ -311,7 +312,7 @@ TEST_CASE("files and directories that a configuration names are looked at") {
   const auto read = adapters::config::read_config(path);
   REQUIRE(!read);
   CHECK(read.error().message ==
-        path + ":2:18: rules: /nowhere/rules is no directory; shipped is the program's own\n" + path +
+        path + ":2:18: rules: /nowhere/rules is not a directory; shipped is the program's own\n" + path +
             ":3:32: http.password_file: cannot read /nowhere/password: No such file or directory");
   std::remove(path.c_str());
   CHECK(adapters::config::read_config(path).error().message == "cannot read " + path + ": No such file or directory");

@@ -98,5 +98,5 @@ TEST_CASE("the static map of nodes is read, and its mistakes are named") {
         "nodes.yml:3:1: the file holds several documents: keep one, without a line ---");
   CHECK(refusal_of("").empty());
   CHECK(refusal_of("- n1").find("this is a map of nodes") != std::string::npos);
-  CHECK(refusal_of("a: [").find("this is no YAML") != std::string::npos);
+  CHECK(refusal_of("a: [").find("not valid YAML") != std::string::npos);
 }

@@ -13,8 +13,8 @@ BROKERS = "kafka: {brokers: [b:9092]}\n"    # so that the mistake begins in line
 
 # Name: (what is written, what is printed behind FILE:; DIR is the folder of the test).
 MISTAKES = {
-    "a tab": ("kafka:\n\tbrokers: [b:9092]\n", "2:9: this is no YAML: illegal map value; YAML is indented with spaces, not tabs"),
-    "a bracket that is not closed": ("kafka: {brokers: [b:9092}\n", "1:25: this is no YAML: illegal flow end"),
+    "a tab": ("kafka:\n\tbrokers: [b:9092]\n", "2:9: not valid YAML: illegal map value; YAML is indented with spaces, not tabs"),
+    "a bracket that is not closed": ("kafka: {brokers: [b:9092}\n", "1:25: not valid YAML: illegal flow end"),
     "a section twice": (BROKERS + "log: {level: info}\nlog: {level: error}\n", "3:1: log is given twice, first in line 2"),
     "an option twice": (BROKERS + "log:\n  level: info\n  level: error\n", "4:3: log.level is given twice, first in line 3"),
     "an unknown option": ("kafka: {brokers: [b:9092], broker: b}\n", "1:28: there is no option kafka.broker (brokers?)"),
@@ -32,7 +32,7 @@ MISTAKES = {
     "a negative limit": (BROKERS + "http: {connections: -1}\n", "2:21: http.connections is a whole number, and not '-1'"),
     "a limit beyond what it may be": (BROKERS + "limits: {save_every: 1h}\n", "2:22: limits.save_every is 10s to 4m, and not 1h"),
     "no brokers": ("log: {level: info}\n", "1:1: kafka.brokers is missing, and has no default: write a list of HOST:PORT"),
-    "a broker without port": ("kafka: {brokers: [b]}\n", "1:19: kafka.brokers has 'b', which is no HOST:PORT: write broker1.example:9092"),
+    "a broker without port": ("kafka: {brokers: [b]}\n", "1:19: kafka.brokers has 'b', which is not HOST:PORT: write broker1.example:9092"),
     "a name with a space": ("kafka: {brokers: [b:1], group: my group}\n",
                             "1:32: kafka.group is a name of letters, digits, '.', '_' and '-', and not 'my group'"),
     "a group without a name": ("kafka: {brokers: [b:1], group: ''}\n", "1:32: kafka.group is empty: write a name of letters, digits, '.', '_' and '-'"),
@@ -42,18 +42,18 @@ MISTAKES = {
     "a port alone to listen on": (BROKERS + "http: {listen: '9464'}\n",
                                   "2:16: http.listen: '9464' is nothing to listen on: it has no port; write ADDRESS:PORT, as 127.0.0.1:9464"),
     "a host's name to listen on": (BROKERS + "http: {listen: 'myhost:9464'}\n",
-                                   "2:16: http.listen: 'myhost:9464' is nothing to listen on: its address is no IP address (0.0.0.0 is every "
+                                   "2:16: http.listen: 'myhost:9464' is nothing to listen on: its address is not an IP address (0.0.0.0 is every "
                                    "one); write ADDRESS:PORT, as 127.0.0.1:9464"),
     "an Alertmanager without scheme": (BROKERS + "alertmanager: {instances: [{url: 'am:9093'}]}\n",
-                                       "2:34: alertmanager.instances.url: 'am:9093' is no address: it begins with neither http:// nor "
+                                       "2:34: alertmanager.instances.url: 'am:9093' is not an address: it begins with neither http:// nor "
                                        "https://; write http://HOST:PORT or https://HOST:PORT"),
     "a label that Prometheus refuses": (BROKERS + "alertmanager: {labels: {data-center: west}}\n",
-                                        "2:25: 'data-center' is no name of a label: letters, digits and '_', no digit first"),
+                                        "2:25: 'data-center' cannot name a label: write letters, digits and '_', and begin with no digit"),
     "a label that alerts have": (BROKERS + "alertmanager: {labels: {severity: page}}\n",
                                  "2:25: alertmanager.labels.severity is a label that alerts have of their own: choose another name"),
     "no rules": (BROKERS + "rules: []\n", "2:8: rules is empty, and nothing would be judged: write [shipped]"),
     "rules that are not there": (BROKERS + "rules: [shipped, DIR/rules.d]\n",
-                                 "2:18: rules: DIR/rules.d is no directory; shipped is the program's own"),
+                                 "2:18: rules: DIR/rules.d is not a directory; shipped is the program's own"),
     "a secret that is not there": (BROKERS + "http: {token_file: DIR/token}\n",
                                    "2:20: http.token_file: cannot read DIR/token: No such file or directory"),
     "a secret that is empty": (BROKERS + "http: {token_file: DIR/empty}\n",
@@ -81,7 +81,7 @@ MISTAKES = {
     "a property that is an option": ("kafka: {brokers: [b:1], properties: {group.id: mine}}\n",
                                      "1:38: group.id is set by the option kafka.group"),
     "a property in a file that is no secret": ("kafka: {brokers: [b:1], property_files: {sasl.mechanism: DIR/one.key}}\n",
-                                               "1:42: sasl.mechanism is no secret: write its value in kafka.properties"),
+                                               "1:42: sasl.mechanism is not a secret: write its value in kafka.properties"),
     "a format of logs that there is not": (BROKERS + "log: {format: text}\n", "2:15: log.format is logfmt or json, and not 'text'"),
     "a source without a topic": (BROKERS + "ingest: {sources: [{name: a, format: influx}]}\n",
                                  "2:20: a source of ingest.sources has no topic"),
@@ -176,7 +176,7 @@ class Mistakes(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (2, "tocsin: name the cluster: --kafka ADDRESS, or --config FILE\n"))
         done = tocsin("run", "--kafka", "kafka://b")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("'kafka://b': 'b' is no HOST:PORT; write kafka://HOST:PORT", done.stderr)
+        self.assertIn("'kafka://b': 'b' is not HOST:PORT; write kafka://HOST:PORT", done.stderr)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ TEST_CASE("a value that its signal cannot have is refused: a text for a number, 
   CHECK(has(refused("duty = \"0.9\""), "'duty' holds numbers, and \"0.9\" is a text: write a number without quotes"));
   CHECK(has(refused("phase = 1"), "'phase' holds texts, and this is a number: write one of train, eval, save"));
   CHECK(has(refused("phase = noise(1, 2)"), "'phase' holds texts, and this is a number"));
-  CHECK(has(refused("phase = \"evil\""), "phase = \"evil\" is no value of it (eval?)"));
+  CHECK(has(refused("phase = \"evil\""), "phase = \"evil\" is not one of its values (eval?)"));
 }
 
 TEST_CASE("a key of the whole case in a segment is an error that says so") {

@@ -83,7 +83,7 @@ TEST_CASE("an error without a text is an error") {
     lua_error(state);
   });
   REQUIRE(failure);
-  CHECK(failure->message == "an error that is no text: nil");
+  CHECK(failure->message == "an error that is not a text: nil");
 }
 
 TEST_CASE("a loop that builds operations meets the limit of nodes") {

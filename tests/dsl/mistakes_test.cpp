@@ -86,11 +86,11 @@ TEST_CASE("functions of Lua's library do not take columns") {
             "write least(a, b), or :clamp(low, high)"));
   CHECK(has(reported("    return keep & math.floor(job.duty:mean()):above(0.5)"), "math.floor cannot take columns"));
   CHECK(has(reported("    local s = 'x' .. job.duty:mean()\n    return keep"),
-            "a column is no text: name it in the second value"));
-  CHECK(has(reported("    local s = tostring(job.duty:mean())\n    return keep"), "a column is no text"));
+            "a column is not a text: name it in the second value"));
+  CHECK(has(reported("    local s = tostring(job.duty:mean())\n    return keep"), "a column is not a text"));
   CHECK(has(reported("    local n = #job.duty:mean()\n    return keep"), "write :count(\"job\")"));
-  CHECK(
-      has(reported("    for _, x in pairs(job.duty:mean()) do end\n    return keep"), "a column is no table: :each()"));
+  CHECK(has(reported("    for _, x in pairs(job.duty:mean()) do end\n    return keep"),
+            "a column is not a table: :each()"));
 }
 
 TEST_CASE("a reduction names its members, and time comes first") {
@@ -276,7 +276,7 @@ TEST_CASE("what evaluate returns is checked against per") {
   CHECK(has(reported("    return keep:any(\"node\"), { d = job.duty:mean() }", "shows = \"{d}\",", "node"),
             "shows: {d} is a value per gpu, but per = 'node': take it up through a group, :max(\"node\")"));
   CHECK(has(reported("    return keep, { hot = job.duty:mean() }", "causes = { hot = \"…\" },"),
-            "cause 'hot' is no mask"));
+            "cause 'hot' is not a mask"));
   CHECK(has(reported("    return keep", "causes = { hot = \"…\" },"),
             "causes names 'hot', which evaluate does not return"));
   CHECK(has(reported("    return keep, { m = keep }", "shows = \"{m}\","), "{m} is a mask, yes or no"));

@@ -33,7 +33,8 @@ TEST_CASE("a severity is that of a cause that there is, and a runbook has an add
             "severity names 'hat', which is not in causes (hot?): name a cause, or otherwise"));
   CHECK(
       has(with("severity = { hot = \"crit\" },"), "hot = \"crit\" (critical?): write one of warning, critical, info"));
-  CHECK(has(with("runbook = \"wiki/hot\","), "runbook = \"wiki/hot\" is no address: write runbook = \"https://…\""));
+  CHECK(
+      has(with("runbook = \"wiki/hot\","), "runbook = \"wiki/hot\" is not an address: write runbook = \"https://…\""));
 }
 
 TEST_CASE("a value in a summary is refused, which is fixed text") {
@@ -140,8 +141,8 @@ TEST_CASE("bytes that a person cannot see are refused") {
   CHECK(has(problems_of(load_rules("\xEF\xBB\xBFlocal x = 1")),
             "site.lua:1: the file begins with a byte-order mark, which cannot be seen"));
   CHECK(has(problems_of(load_rules("local x = 1\nlocal y = \"\xFF\"")),
-            "site.lua:2: a byte that is no UTF-8: save the file as UTF-8"));
-  CHECK(has(problems_of(load_rules("local x = \"\xED\xA0\x80\"")), "a byte that is no UTF-8"));
+            "site.lua:2: a byte that is not UTF-8: save the file as UTF-8"));
+  CHECK(has(problems_of(load_rules("local x = \"\xED\xA0\x80\"")), "a byte that is not UTF-8"));
   CHECK(has(problems_of(load_rules("rule “r” { }")), "the quotes “ are those of a text for people: write \" or '"));
   CHECK(problems_of(load_rules("local x = \"é “ 水 😀\" -- ü")) == "");
 }
@@ -151,7 +152,7 @@ TEST_CASE("what signals.lua does not declare is refused in cases, and so is a se
     return problems_of(load_rules(rule_text("    return keep") + text));
   };
   CHECK(has(with("case \"c\" { { lasting = \"1m\", phase = \"trian\" } }"),
-            "phase = \"trian\" is no value of it (train?): train, eval, save"));
+            "phase = \"trian\" is not one of its values (train?): train, eval, save"));
   CHECK(has(with("case \"c\" { { lasting = \"1m\", events = { { \"fault\", gpu = 0, cod = 7 } } } }"),
             "'fault' has no field 'cod' (code?): it has code, place"));
   CHECK(has(with("case \"c\" { { lasting = \"1m\", fault = 3 } }"),
@@ -292,8 +293,8 @@ TEST_CASE("a key that a table has twice is refused, and a variable that is assig
 
 TEST_CASE("a name or a text with NUL or without UTF-8 is refused") {
   CHECK(has(problems_of(load_rules("\nrule \"a\\0b\" { }")), "site.lua:2: a text with NUL, which neither an alert"));
-  CHECK(has(problems_of(load_rules("rule \"a\\xff\" { }")), "site.lua:1: a text that is no UTF-8"));
-  CHECK(has(problems_of(load_rules("case \"a\\xc3\" { }")), "a text that is no UTF-8"));
+  CHECK(has(problems_of(load_rules("rule \"a\\xff\" { }")), "site.lua:1: a text that is not UTF-8"));
+  CHECK(has(problems_of(load_rules("case \"a\\xc3\" { }")), "a text that is not UTF-8"));
   CHECK(has(problems_of(load({{"signals.lua", "signals { [\"a\\0b\"] = { kind = \"gauge\" } }"}})), "a text with NUL"));
   CHECK(has(reported("    return keep", "summary = \"a\\0b\","), "a text with NUL"));
   CHECK(problems_of(load_rules("case \"größer\" { { lasting = \"1m\" } }")) == "");

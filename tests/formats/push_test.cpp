@@ -184,7 +184,7 @@ TEST_CASE("parameters that nobody knows, and half a number, are refused") {
   CHECK(wrong({{"sequence", "1"}}) == "producer and sequence belong together: write both, or neither");
   for (const char* number : {"0", "-1", "1.5", "x", "99999999999999999999"})
     CHECK(wrong({{"producer", "p"}, {"sequence", number}}) ==
-          "sequence: '" + std::string{number} + "' is no whole number from 1");
+          "sequence: '" + std::string{number} + "' is not a whole number of 1 or more");
   CHECK(wrong({{"job", "llama \xF0\x9F\xA6\x99"}}) == "");
   CHECK(wrong({{"job", "llama\xFF"}}) == "job: not UTF-8");
   CHECK(wrong({{"job", ""}}) == "job: write 1 to 255 bytes, or leave it out");

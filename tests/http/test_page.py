@@ -146,7 +146,7 @@ class Page(unittest.TestCase):
         self.assertIn("A1, application error", browser.texts(".verdict h3")[0])
         self.assertEqual(browser.texts(".standing > summary b"), ["In: 1 family", "Undecidable: 1 family", "Out: 2 families"])
         self.assertEqual(browser.texts("[aria-labelledby=undecided] td"),
-                         ["collective_launched", "nothing, but has too little of it yet", "checkpoint_begin, checkpoint_end"])
+                         ["collective_launched", "no signal, but has too few values so far", "checkpoint_begin, checkpoint_end"])
         for tile in ("32", "131,872", "1.81", "2.417", "87 %", "24.5"):
             self.assertTrue(any(tile in text for text in browser.texts(".tile dd")), tile)
 

@@ -86,7 +86,7 @@ TEST_CASE("a mapping that cannot be followed is refused with the remedy") {
     return made ? std::string{} : made.error().message;
   };
   auto bad = source("json");
-  CHECK(refusal(bad) == "'json' is no format");
+  CHECK(refusal(bad) == "'json' is not a format");
   bad = source("influx");
   bad.extract = {{"file", "/x/{jobs}"}};
   CHECK(refusal(bad) == "extract.file {jobs} is none of {job}, {attempt}, {rank}, {node} and {gpu}");

@@ -50,13 +50,13 @@ TEST_CASE("a list that is none says what is wrong with it") {
   CHECK(problem("n[1-3") == "malformed a '[' without its ']': 'n[1-3'");
   CHECK(problem("n1-3]") == "malformed a ']' without its '[': 'n1-3]'");
   CHECK(problem("n[1-[2]]") == "malformed a '[' within brackets: 'n[1-[2]]'");
-  CHECK(problem("a,n[]") == "malformed '' is no number and no range of numbers: 'n[]'");
-  CHECK(problem("n[1,]") == "malformed '' is no number and no range of numbers: 'n[1,]'");
-  CHECK(problem("n[1-2-3]") == "malformed '1-2-3' is no number and no range of numbers: 'n[1-2-3]'");
-  CHECK(problem("bgp[000x133]") == "malformed '000x133' is no number and no range of numbers: 'bgp[000x133]'");
-  CHECK(problem("n[+1]") == "malformed '+1' is no number and no range of numbers: 'n[+1]'");
+  CHECK(problem("a,n[]") == "malformed '' is neither a number nor a range of numbers: 'n[]'");
+  CHECK(problem("n[1,]") == "malformed '' is neither a number nor a range of numbers: 'n[1,]'");
+  CHECK(problem("n[1-2-3]") == "malformed '1-2-3' is neither a number nor a range of numbers: 'n[1-2-3]'");
+  CHECK(problem("bgp[000x133]") == "malformed '000x133' is neither a number nor a range of numbers: 'bgp[000x133]'");
+  CHECK(problem("n[+1]") == "malformed '+1' is neither a number nor a range of numbers: 'n[+1]'");
   CHECK(problem("n[9-3]") == "malformed the range 9-3 runs backwards: 'n[9-3]'");
-  CHECK(problem("n[0000000000000000001]").starts_with("malformed '0000000000000000001' is no number"));
+  CHECK(problem("n[0000000000000000001]").starts_with("malformed '0000000000000000001' is neither a number"));
   CHECK(problem(std::string(256, 'n')).starts_with("malformed a name of more than 255 bytes"));
 }
 

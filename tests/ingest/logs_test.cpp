@@ -67,7 +67,7 @@ TEST_CASE("the member is taken from a path, and the lines can be of another sour
         Lines{"1 77 r12: m of kernel_log"});
   CHECK(collect(mapped, R"({"log":{"file":{"path":"/var/log/77/deep/n1-rank12.out"}},"message":"m"})").records.empty());
   CHECK(collect(mapped, R"({"log":{"file":{"path":"/var/log/77/n1-rankx.out"}},"message":"m"})").problems ==
-        Lines{"1 bad_rank: the rank is no whole number: 'x'"});
+        Lines{"1 bad_rank: the rank is not a whole number: 'x'"});
 }
 
 TEST_CASE("rsyslog's default template is read") {

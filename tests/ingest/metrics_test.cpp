@@ -57,7 +57,7 @@ TEST_CASE("a bad line of exposition text costs itself alone and is named with it
   CHECK(made.problems[0] ==
         "1 malformed: no line of exposition text: the value of a label has no closing quote: 'a{job_id=\"j} 1'");
   CHECK(made.problems[1].find("2 malformed: no line of exposition text: a number is missing") == 0);
-  CHECK(made.problems[4].find("no time: write milliseconds") != std::string::npos);
+  CHECK(made.problems[4].find("not a time: write milliseconds") != std::string::npos);
 }
 
 TEST_CASE("prometheus-kafka-adapter's objects become samples, and the end of a series is none") {
@@ -71,7 +71,7 @@ TEST_CASE("prometheus-kafka-adapter's objects become samples, and the end of a s
   CHECK(made.records == Lines{"1 5 n2 3: sm_active=0.97 @-2402", "2 5: loss=inf"});
   CHECK(made.unwanted_values == 1);
   REQUIRE(made.problems.size() == 2);
-  CHECK(made.problems[0] == "4 malformed: 'value' is no number");
+  CHECK(made.problems[0] == "4 malformed: 'value' is not a number");
   CHECK(made.problems[1] == "5 no_job: no job: none of the usual labels (docs/ingest.md) has a value; it has job");
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("bad line protocol is named with its place") {
   REQUIRE(made.problems.size() == 6);
   CHECK(made.problems[0] == "1 malformed: no line protocol: a tag is written NAME=VALUE: 'a,b c=1'");
   CHECK(made.problems[3] ==
-        "4 malformed: no line protocol: what stands behind the fields is no time since 1970: 'a b=1 soon'");
+        "4 malformed: no line protocol: the text after the fields is not a time since 1970: 'a b=1 soon'");
 }
 
 TEST_CASE("Vector's gauges and sums become samples, differences are refused, and sets are no samples") {

@@ -75,9 +75,9 @@ TEST_CASE("protobuf that is cut short is refused as a whole, at every cut") {
     CHECK(cut.records.empty());
     CHECK(cut.problems.size() == 1);
   }
-  CHECK(collect(source("otlp_metrics"), "\x0f\x01")
-            .problems.front()
-            .find("1 malformed: the bytes are no protobuf of OTLP") == 0);
+  CHECK(
+      collect(source("otlp_metrics"), "\x0f\x01").problems.front().find("1 malformed: not an OTLP protobuf message") ==
+      0);
   CHECK(collect(source("otlp_metrics"), std::string(11, '\xff')).problems.size() == 1);
 }
 
@@ -131,11 +131,11 @@ TEST_CASE("OpenTelemetry's JSON means the same") {
   CHECK(logs.records == Lines{"1 12: a @-1", "2 x: b"});
   const auto typed = collect(source("otlp_logs"), R"({"resourceLogs":[{"scopeLogs":7}]})").problems;
   REQUIRE(typed.size() == 1);
-  CHECK(typed[0].find("1 malformed: this is no message of OTLP's JSON: ") == 0);
+  CHECK(typed[0].find("1 malformed: not an OTLP message in JSON: ") == 0);
   CHECK(typed[0].find("resource_logs[0].scope_logs") != std::string::npos);
   CHECK(collect(source("otlp_logs"), R"({"resourceLogs": [ ]})").problems.empty());
   CHECK(collect(source("otlp_logs"), "{}").problems ==
-        Lines{"1 malformed: no 'resourceLogs': this is no message of OTLP's JSON"});
+        Lines{"1 malformed: no 'resourceLogs': not an OTLP message in JSON"});
 }
 
 TEST_CASE("a job of Slurm that is resized has not ended") {
@@ -161,5 +161,5 @@ TEST_CASE("Slurm's records of jobs become their starts and ends") {
             "2 41: end reason='node_fail' code=1 signal=9 of scheduler",
             "3 42: end reason='cancelled' code=0 signal=15 of scheduler @-2", "4 43: end reason='unknown' of scheduler",
             "6 44: end reason='requeued' code=0 of scheduler"});
-  CHECK(made.problems == Lines{"5 malformed: no 'jobid': this is no record of Slurm's jobcomp"});
+  CHECK(made.problems == Lines{"5 malformed: no 'jobid': this is not a record of Slurm's jobcomp"});
 }

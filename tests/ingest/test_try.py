@@ -55,7 +55,7 @@ class Try(unittest.TestCase):
         self.file("cluster", '{"file":"/log/cluster-3.out","message":"m"}\n')
         done = self.run_try("--try", "cluster", "--config", self.config, "--source", "logs", "--strict")
         self.assertEqual((done.returncode, done.stdout.splitlines()), (1, [
-            "cluster:1: malformed: a job cannot be called cluster: that is the subject of all nodes; rename the job",
+            "cluster:1: malformed: a job cannot be called cluster: that name is reserved for all nodes; rename the job",
             "0 samples, 0 lines and 0 events of 0 jobs; 0 values not kept", "1 left out: malformed 1"]))
 
     def test_what_was_left_out_is_a_failure_where_it_is_asked_for(self):

@@ -23,5 +23,5 @@ TEST_CASE("an address that cannot be one is refused with what to write") {
     REQUIRE_FALSE(address);
     CHECK(address.error().message.starts_with("'" + std::string{text} + "': "));
   }
-  CHECK(parse_address("one").error().message == "'one': 'one' is no HOST:PORT; write kafka://HOST:PORT");
+  CHECK(parse_address("one").error().message == "'one': 'one' is not HOST:PORT; write kafka://HOST:PORT");
 }

@@ -43,8 +43,8 @@ TEST_CASE("each setting that a topic needs is refused where it is another, with 
       const std::string line = only(topics);
       CHECK(line.starts_with("topic " + name + ": " + key + " is " + topics[name].settings[key] + ", it must be "));
       CHECK(line.ends_with(
-          "mend it: kafka-configs.sh --bootstrap-server broker:9092 --alter --entity-type topics --entity-name " +
-          name + " --add-config " + key + "=" + std::string{setting.made_with}));
+          "fix it: kafka-configs.sh --bootstrap-server broker:9092 --alter --entity-type topics --entity-name " + name +
+          " --add-config " + key + "=" + std::string{setting.made_with}));
     }
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("the state has a partition for each of the telemetry") {
   auto topics = made(3, 1);
   topics["tocsin.state"].partitions = 2;
   CHECK(only(topics) ==
-        "topic tocsin.state: the number of partitions is 2, it must be 3, as of tocsin.telemetry; mend it: "
+        "topic tocsin.state: the number of partitions is 2, it must be 3, as of tocsin.telemetry; fix it: "
         "kafka-topics.sh "
         "--bootstrap-server broker:9092 --alter --topic tocsin.state --partitions 3");
   topics["tocsin.state"].partitions = 4;

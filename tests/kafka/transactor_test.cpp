@@ -119,7 +119,7 @@ TEST_CASE(
     CHECK(kafka::waiting_is_over());
     const auto late = owner.commit(6);
     REQUIRE_FALSE(late);
-    CHECK_MESSAGE(late.error().message == "this instance is to end, and the brokers did not answer in time",
+    CHECK_MESSAGE(late.error().message == "this instance is stopping, and the brokers did not answer in time",
                   late.error().message);
     CHECK_FALSE(owner.group->committed(0));
   }

@@ -178,6 +178,35 @@ class Manners(Project):
         self.put("rules/patterns/one.lua", 'pattern "a" {\n  line = [[the server told us]],\n  about = "as it is told",\n}\n')
         self.assertIn("rules/patterns/one.lua:3: 'told'", self.only(words.check_words))
 
+    def test_a_text_for_users_that_is_not_plain_english_is_named_with_what_to_write(self):
+        texts = [("Of a cluster: which partition", "begin with the subject"), ("no. What is read", "begin with the subject"),
+                ("'x' is no address", "is not a"), ("as if there were none", "what is missing"), ("mend the file", "'fix'"),
+                ("no member that has it", "field's term"), ("which are asked for", "who needs it"), ("the state that it is in", "drop the clause")]
+        for place, form in (("adapters/a.cpp", 'const char* a = "{}";'), ("adapters/b.js", 'a = "{}";'), ("rules/c.lua", 'summary = "{}",'),
+                            ("docs/two.md", "{}"), ("tests/dsl/golden/alerts/d.txt", "{}")):
+            for text, instead in texts:
+                with self.subTest(place=place, text=text):
+                    self.put(place, "\n" + form.format(text) + "\n")
+                    problem = self.only(words.check_words)
+                    self.assertTrue(problem.startswith(f"{place}:2: "), problem)
+                    self.assertIn(instead, problem)
+            (self.root / place).unlink()
+
+    def test_what_no_user_reads_may_have_any_form(self):
+        self.put("adapters/a.cpp", '// Of x: is no y\nconst char* a = "there is no job", *b = R"(mend)";\nchar c = \'"\', *d = "is no " "longer";\n')
+        self.put("rules/c.lua", "-- mend\nline = [[mend]]\n")
+        self.put("docs/two.md", "| Name | What it is |\n|---|---|\n| a | b |\n\n```\nmend\n```\n\nWhat is wrong?\n")
+        self.assertEqual(list(words.check_words(self.root)), [])
+        self.put("adapters/a.cpp", 'const char* a = "is "\n  "no address";\n')
+        self.assertIn("adapters/a.cpp:1: 'is no'", self.only(words.check_words))
+
+    def test_a_glossary_that_is_too_long_or_that_no_page_uses_is_named(self):
+        self.put("docs/two.md", "A tick is short, and its masks too.\n")
+        self.put("docs/glossary.md", "| **tick** | a |\n| **pane**, **mask** | b |\n")
+        self.assertIn("'pane' is on no other page", self.only(words.check_words))
+        self.put("docs/glossary.md", "| **tick** | a |\n" * 36)
+        self.assertIn("36 entries, at most 35", self.only(words.check_words))
+
     def test_a_listed_change_that_cannot_be_made_is_named(self):
         self.put("tests/mutants/row.txt", "# rows\n\nstream/values/row.h\n- #include <vector>\n+ #include <deque>\n")
         self.assertEqual(list(listed_changes.check_changes(self.root)), [])

@@ -91,5 +91,5 @@ TEST_CASE("a role that ends answers whoever waits, and refuses what comes later"
   client.push(line);
   role.stop();
   client.push(line);
-  CHECK(client.answers(2) == std::vector<std::string>{"taken", "tocsin is ending: push to an instance that goes on"});
+  CHECK(client.answers(2) == std::vector<std::string>{"taken", "this instance is stopping: push to another one"});
 }

@@ -46,6 +46,6 @@ TEST_CASE("at the end those who wait are refused, and so are all who come later"
   requests.close();
   requests.close();
   requests.ask(keep);
-  CHECK(answers == std::vector<std::string>(2, "tocsin is ending: ask an instance that goes on"));
+  CHECK(answers == std::vector<std::string>(2, "this instance is stopping: ask another one"));
   CHECK(requests.take(60s).empty());
 }

@@ -226,7 +226,7 @@ TEST_CASE("a rule that fails is lines once for each of its messages, not at each
   REQUIRE(loop.run());
   CHECK(loop.runner().shard().counters().quarantined > 1);
   REQUIRE(world.owner.lines.size() == 1);
-  CHECK(world.owner.lines[0].starts_with("rule 'failing' failed and is set aside"));
+  CHECK(world.owner.lines[0].starts_with("rule 'failing' failed and is disabled"));
   CHECK(world.owner.lines[0].find("failing.lua:5") != std::string::npos);
 }
 

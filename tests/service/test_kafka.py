@@ -43,7 +43,7 @@ class Topics(unittest.TestCase):
         alter = ["kafka.admin.ConfigCommand", "--bootstrap-server", f"127.0.0.1:{kafka.port}", "--alter", "--entity-type", "topics",
                  "--entity-name", "times.telemetry", "--add-config"]
         kafka.java(*alter, "message.timestamp.type=CreateTime")
-        remedy = (f"topic times.telemetry: message.timestamp.type is CreateTime, it must be LogAppendTime; mend it: kafka-configs.sh "
+        remedy = (f"topic times.telemetry: message.timestamp.type is CreateTime, it must be LogAppendTime; fix it: kafka-configs.sh "
                   f"--bootstrap-server 127.0.0.1:{kafka.port} --alter --entity-type topics --entity-name times.telemetry --add-config "
                   "message.timestamp.type=LogAppendTime")
         for command, code in ((["topics", "check"], 1), (["run"], 2)):
@@ -189,7 +189,7 @@ alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
             self.assertTrue(posted(), "it has ended")
             time.sleep(0.25)
         new = pathlib.Path(place.folder, "new")
-        unknown = "tocsin: no record of job 'oen' (one?) in repeated.telemetry/0; there are those of one\n"
+        unknown = "tocsin: no record of job 'oen' (one?) in repeated.telemetry/0; it has those of one\n"
         for command in (("record", "--kafka", place.address, "--job", "oen", new), ("replay", place.address, "--job", "oen")):
             done = tocsin(*command)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", unknown))
@@ -328,7 +328,7 @@ alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
                                        (2, "is not empty: name a new directory", "record", "--job", "x", "--kafka", place.address, place.folder),
                                        (2, "the service has no topic 'alert' (alerts?); it has ", "topics", "read", "alert", "--kafka", place.address),
                                        (2, "there is no topic more.alerts", "topics", "read", "alerts", "--kafka", f"{kafka.address}/more"),
-                                       (2, "'nothing' is no HOST:PORT; write kafka://HOST:PORT", "run", "--kafka", "nothing"),
+                                       (2, "'nothing' is not HOST:PORT; write kafka://HOST:PORT", "run", "--kafka", "nothing"),
                                        (2, "write kafka://HOST:PORT", "wrap", "--to", "http://one:1", "--", "true"),
                                        (2, "do not load", "run", "--kafka", place.address, "--rules", place.folder),
                                        (2, "--replication 3: the cluster", "topics", "create", "--replication", 3, "--kafka", f"{kafka.address}/more")):

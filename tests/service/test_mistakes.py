@@ -149,14 +149,14 @@ class Mistakes(unittest.TestCase):
                  "--entity-name", "times.telemetry", "--add-config", "message.timestamp.type=CreateTime")
         kafka.java(*alter)
         self.refused(configuration(kafka_more="  prefix: times\n"), 2, "topic times.telemetry: message.timestamp.type is CreateTime, it must be "
-                     "LogAppendTime; mend it: kafka-configs.sh ")
+                     "LogAppendTime; fix it: kafka-configs.sh ")
         # A topic that somebody's client made by asking for it, with the broker's own number of partitions and settings.
         made = subprocess.run(java("kafka.tools.ConsoleProducer", "--bootstrap-server", f"127.0.0.1:{kafka.port}", "--topic", "parts.state"),
                               input="x\n", capture_output=True, text=True)
         self.assertEqual(made.returncode, 0, made.stderr)
         created = tocsin("topics", "create", "--kafka", f"{kafka.address}/parts", "--partitions", 2)
         self.assertEqual(created.returncode, 1, created.stderr)
-        self.assertIn("topic parts.state: the number of partitions is 3, it must be 2, as of parts.telemetry; mend it: use another prefix: "
+        self.assertIn("topic parts.state: the number of partitions is 3, it must be 2, as of parts.telemetry; fix it: use another prefix: "
                       "tocsin topics create ", created.stderr)
         self.refused(configuration(kafka_more="  prefix: parts\n"), 2, "topic parts.state: ", "see `tocsin topics check`")
         self.refused(configuration(kafka_more="  prefix: none\n"), 2, "topic none.telemetry does not exist; make it: tocsin topics create ")

@@ -143,7 +143,7 @@ TEST_CASE(
   CHECK(named(20, true, true) == "A2");
 }
 
-TEST_CASE("a standstill that cleared in an attempt that completed is past, and names no family") {
+TEST_CASE("a hang that cleared in an attempt that completed is past, and names no family") {
   const auto concluded = [](bool cleared, const std::string& end_reason) {
     Bench bench;
     bench.rule("stalled").family = "C";

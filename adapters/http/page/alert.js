@@ -1,8 +1,8 @@
 // An alert with all of its parts, within its job and by itself.
 
 const TITLES = {what: "What", who: "Who", since: "Since", seen: "Seen", likely: "Likely", do: "Do", "not known": "Not known", more: "More"};
-const REASONS = {cleared: "what it saw is over", "no data": "its data ceased", explained: "another alert explains it",
-                 "attempt ended": "the attempt ended", "rule removed": "its rule is gone"};
+const REASONS = {cleared: "its condition no longer holds", "no data": "no data any more", explained: "another alert explains it",
+                 "attempt ended": "the attempt ended", "rule removed": "its rule was removed"};
 
 // How it stands: since when it fires, or when and why it ended.
 function standing_of(alert, now) {
@@ -10,7 +10,7 @@ function standing_of(alert, now) {
   if (alert.state === "firing") return ["fires since ", time(since, now)];
   const why = alert.reason === "explained" && alert.explained_by ? ["explained by ", rule_link(alert.explained_by)]
                                                                   : REASONS[alert.reason] ?? plain(alert.reason || "resolved");
-  return ["resolved ", time(at, now), ": ", why, `, ${duration((at - since) / 1000)} after its first sign`];
+  return ["resolved ", time(at, now), ": ", why, `, ${duration((at - since) / 1000)} after it began`];
 }
 
 function form_part(name, text, alert, now) {

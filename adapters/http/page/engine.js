@@ -22,7 +22,7 @@ const rules = {
     return [
       h("h1", {}, "Rules"),
       h("p", {class: "quiet"}, `${plural(data.rules.length, "rule", "rules")} in force`, pack ? [", pack ", h("code", {}, plain(pack).slice(0, 8))] : "",
-        ". Those in shadow are judged and notify nobody."),
+        ". Rules in shadow mode are evaluated but notify nobody."),
       h("div", {class: "controls"}, filter_box("Find a rule", find),
         find ? h("p", {class: "sum"}, `${whole_number(wanted.length)} of ${whole_number(data.rules.length)}`) : null),
       data.rules.length === 0 ? h("p", {class: "empty"}, "There are no rules: nothing is judged. ", h("code", {}, "rules:"),

@@ -40,7 +40,7 @@ function verdict_article({verdict, attempt, ended, subject}, now) {
     h("h3", {}, verdict.family ? family_text(verdict.family, verdict.family_words) : nothing),
     h("p", {class: "quiet"}, attempt ? `attempt ${plain(attempt)} · ` : "", "ended ", time(milliseconds(ended), now),
       verdict.end_reason ? `: ${plain(verdict.end_reason)}` : "",
-      verdict.training === false ? " · it did not train: no step, no loss, one rank" : ""),
+      verdict.training === false ? " · not a training: no step, no loss, one rank" : ""),
     verdict.shows?.length ? h("ul", {}, verdict.shows.map((text) => h("li", {class: "text"}, text))) : null,
     STANDINGS.map(([standing, title, meaning]) => {
       const here = families.filter((line) => line.standing === standing);
@@ -55,14 +55,14 @@ function verdict_article({verdict, attempt, ended, subject}, now) {
 // `undecided`: [{rule, missing: [signal, …]}, …]. A rule that misses none has too little of what it needs.
 function undecided_section(undecided) {
   if (!Array.isArray(undecided)) return null;
-  const body = undecided.length === 0 ? h("p", {class: "quiet"}, "Every rule that is about it can.") : [
-    h("p", {class: "quiet"}, "They miss signals that nothing of this attempt has given. An absent signal is unknown, never healthy."),
+  const body = undecided.length === 0 ? h("p", {class: "quiet"}, "Every rule of this job can.") : [
+    h("p", {class: "quiet"}, "No record of this attempt has the signals that they need. A missing signal is never taken as healthy."),
     h("details", {open: undecided.length <= 10}, h("summary", {}, plural(undecided.length, "rule", "rules")),
       h("table", {class: "plain"}, h("caption", {class: "unseen"}, "Rules that cannot decide"),
         h("thead", {}, h("tr", {}, h("th", {scope: "col"}, "Rule"), h("th", {scope: "col"}, "Misses"))),
         h("tbody", {}, undecided.map(({rule, missing}) => h("tr", {key: rule}, h("th", {scope: "row"}, rule_link(rule)),
           h("td", {}, missing?.length ? missing.map((signal, i) => [i ? ", " : "", h("code", {}, plain(signal))])
-                                      : h("span", {class: "quiet"}, "nothing, but has too little of it yet"))))))),
+                                      : h("span", {class: "quiet"}, "no signal, but has too few values so far"))))))),
   ];
   return h("section", {"aria-labelledby": "undecided", key: "undecided"}, h("h2", {id: "undecided"}, "Rules that cannot decide"), body);
 }

@@ -45,7 +45,7 @@ async function ask(name, parameters = {}) {
   try {
     body = JSON.parse(text);
   } catch {
-    throw answer.ok ? new Trouble(`What answers ${url.pathname} is not tocsin: it is no JSON.`) : trouble_of(answer);
+    throw answer.ok ? new Trouble(`${url.pathname} is answered by another program: the answer is not JSON.`) : trouble_of(answer);
   }
   if (answer.ok && body.status === "success") return body.data;
   throw body.error ? new Trouble(`The server answers ${answer.status} to ${url.pathname}: ${body.error}.`) : trouble_of(answer);

@@ -109,7 +109,7 @@ function ranks_section(found, alerts, route) {
   if (found.by_rank.length === 0) {
     const many = found.ranks > 256;
     return h("section", {"aria-labelledby": "ranks", key: "ranks"}, heading, spreads,
-      h("p", {class: "quiet"}, many ? `A job of more than 256 ranks is shown by these figures alone; alerts name the ranks that they are about.`
+      h("p", {class: "quiet"}, many ? `A job of more than 256 ranks is shown by these figures alone; alerts name their ranks.`
                                     : "No record of this job names a rank yet. A rank is known by the environment of its process (RANK), or by its lines."));
   }
   const has = (measure) => found.by_rank.some((rank) => is_number(rank[measure]));
