@@ -49,22 +49,6 @@ std::string join(const std::vector<std::string>& words, const char* between) {
   return fmt::format("{}", fmt::join(words, between));
 }
 
-// "C2, … (unknown: a, b, c, d, e; rule was known in 72 % …)" as "C2, … (unknown: a, b, c and 2 more)": what a person
-// may add to the data. The whole is shown with --verbose, and stands in the JSON lines.
-std::string shortened(const std::string& doubt) {
-  constexpr int most = 3;
-  const std::size_t begin = std::min(doubt.find(" ("), doubt.size());
-  if (doubt.compare(begin, 11, " (unknown: ") != 0) return doubt.substr(0, begin);
-  const std::size_t end = std::min(doubt.find(';', begin), doubt.size() - 1);
-  std::size_t cut = end;
-  int signals = 1;
-  for (std::size_t at = doubt.find(',', begin); at < end; at = doubt.find(',', at + 1))
-    if (signals++ == most) cut = at;
-  // Less than two would save nothing.
-  return signals < most + 2 ? doubt.substr(0, end) + ")"
-                            : fmt::format("{} and {} more)", doubt.substr(0, cut), signals - most);
-}
-
 }  // namespace
 
 Terminal::Terminal(Options options)
@@ -99,6 +83,17 @@ std::string Terminal::paragraph(const std::string& title, const std::string& wri
   return out + "\n";
 }
 
+std::string Terminal::list(const std::string& title, const std::vector<std::string>& items) const {
+  if (options_.verbose || items.empty()) return items.empty() ? "" : paragraph(title, join(items, "; "));
+  std::string text;
+  for (std::size_t shown = items.size(); shown > 0; --shown) {
+    text = printable(join({items.begin(), items.begin() + static_cast<std::ptrdiff_t>(shown)}, "; "));
+    if (shown < items.size()) text += fmt::format(" and {} more", items.size() - shown);
+    if (indent + title_width + columns(text) <= width_) break;
+  }
+  return fmt::format("{:{}}{:<{}}{}\n", "", indent, title, title_width, text);
+}
+
 void Terminal::print(std::FILE* to, const std::string& text) {
   const std::string line = progress_;
   if (!line.empty()) std::fputs("\r\x1b[K", stderr), std::fflush(stderr);
@@ -125,12 +120,13 @@ void Terminal::end_progress() {
 
 std::string Terminal::details(const stream::AlertTransition& t) const {
   std::string text;
-  if (t.implies.empty()) text += paragraph("implies", "no cause is proven");
+  if (t.implies.empty()) text += paragraph("likely", "no cause was confirmed");
   for (const auto& unknown : t.cannot_decide) text += paragraph("cannot decide", unknown);
-  if (t.cannot_decide.empty()) text += paragraph("cannot decide", "nothing: all that this rule asks is known");
+  if (t.cannot_decide.empty()) text += paragraph("cannot decide", "nothing: this rule has all the data that it needs");
   std::string evidence;
   for (const auto& [name, value] : t.evidence)
-    evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, stream::quantity_text(value, ""));
+    if (!stream::is_absent(value))
+      evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, stream::quantity_text(value, ""));
   for (const auto& [name, value] : t.evidence_texts)
     evidence += fmt::format("{}{} = {}", evidence.empty() ? "" : ", ", name, value);
   if (!evidence.empty()) text += paragraph("evidence", evidence);
@@ -152,7 +148,7 @@ void Terminal::transition(const stream::AlertTransition& t) {
     std::string reason{stream::name(t.reason)};
     if (!t.explained_by.empty()) reason += " by " + t.explained_by;
     text += colour("1;32", fmt::format("▼ resolved  {}", marked)) +
-            printable(fmt::format("  {}  {}  {}, {} after its first sign", describe(t.member), formats::time_text(t.at),
+            printable(fmt::format("  {}  {}  {}, {} after it began", describe(t.member), formats::time_text(t.at),
                                   reason, formats::duration_text(t.at - t.since))) +
             "\n";
   }
@@ -160,22 +156,23 @@ void Terminal::transition(const stream::AlertTransition& t) {
 }
 
 void Terminal::verdict(const stream::Verdict& v) {
-  const char* nothing = v.end_reason == "failed" ? "it failed, and no cause was found" : "no fault found";
+  const char* nothing = v.end_reason == "failed" ? "failed, and no cause was found" : "no fault found";
   std::string text =
       colour("1", printable(fmt::format("■ verdict  job {}, attempt {}: {}", v.subject, v.attempt,
                                         v.family.empty() ? nothing : stream::with_words(v.family, v.family_words)))) +
-      printable(fmt::format("  (ended {}, {})", formats::time_text(v.ended),
-                            v.end_reason.empty() ? "reason unknown" : v.end_reason)) +
+      printable(fmt::format("  (ended {}{})", formats::time_text(v.ended),
+                            v.end_reason.empty() || v.end_reason == "unknown" ? "" : ", " + v.end_reason)) +
       "\n";
-  if (!v.shows.empty()) text += paragraph("shows", join(v.shows, "; "));
-  for (const std::string& rule : v.quarantined) text += paragraph("rule failed", rule);
-  std::vector<std::string> out;
-  for (const auto& line : v.families)
-    if (line.standing == stream::Standing::out) out.push_back(stream::with_words(line.family, line.words));
-  if (!out.empty()) text += paragraph("ruled out", join(out, "; "));
-  std::vector<std::string> doubts;
-  for (const std::string& doubt : v.cannot_decide) doubts.push_back(options_.verbose ? doubt : shortened(doubt));
-  if (!doubts.empty()) text += paragraph("cannot decide", join(doubts, "; "));
+  std::vector<std::string> ruled_out, undecided;
+  for (const auto& line : v.families) {
+    const std::string& words = line.words.empty() ? line.family : line.words;
+    if (line.standing == stream::Standing::out)
+      ruled_out.push_back(options_.verbose ? stream::with_words(line.family, line.words) : words);
+    if (line.standing == stream::Standing::undecidable)
+      undecided.push_back(line.missing.empty() ? words : fmt::format("{} (no {})", words, line.missing.front()));
+  }
+  text += list("found", v.shows) + list("rules failed", v.quarantined) + list("ruled out", ruled_out);
+  text += list("cannot decide", options_.verbose ? v.cannot_decide : undecided);
   print(options_.out, text);
 }
 

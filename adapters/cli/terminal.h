@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "stream/rules/alert.h"
 
@@ -29,6 +30,8 @@ class Terminal final : public stream::AlertSink {
   [[nodiscard]] std::string colour(const char* code, const std::string& text) const;
   // Text behind a title, in lines of the terminal's width.
   [[nodiscard]] std::string paragraph(const std::string& title, const std::string& text) const;
+  // Of a verdict: one line with as many items as fit, and how many more there are. Verbose: all of them.
+  [[nodiscard]] std::string list(const std::string& title, const std::vector<std::string>& items) const;
   [[nodiscard]] std::string details(const stream::AlertTransition& transition) const;
   void print(std::FILE* to, const std::string& text);
 

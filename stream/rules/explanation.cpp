@@ -66,7 +66,7 @@ void Explanation::write(Slot slot, AlertTransition& transition) const {
     if (truth != Truth::unknown) continue;
     const auto signals = missing(cause.node, rule_->per, slot);
     transition.cannot_decide.push_back("whether " + text +
-                                       (signals.empty() ? "" : " (unknown: " + join(signals) + ")"));
+                                       (signals.empty() ? "" : " (missing: " + join(signals) + ")"));
   }
   assumptions(slot, transition.cannot_decide);
   write_actions(slot, transition);
@@ -85,15 +85,15 @@ void Explanation::assumptions(Slot slot, std::vector<std::string>& out) const {
   for (const NodeId id : rule_->hot) {
     const Node& node = (*graph_)[id];
     for (const std::string& signal : decided_without(id, slot))
-      assumed[signal].insert(node.op == Op::maybe  ? "taken as yes"
-                             : node.op == Op::fill ? "a default stands for it"
-                                                   : "taken as no");
+      assumed[signal].insert(node.op == Op::maybe  ? "assumed yes"
+                             : node.op == Op::fill ? "a default is used"
+                                                   : "assumed no");
   }
   std::map<std::string_view, std::vector<std::string>> signals;  // one sentence for all that are treated alike
   for (const auto& [signal, taken] : assumed)
     signals[taken.size() == 1 ? *taken.begin() : "the rule decides without it"].push_back(signal);
   for (const auto& [taken, names] : signals)
-    out.push_back(join(names) + (names.size() == 1 ? " is" : " are") + " unknown: " + std::string{taken});
+    out.push_back(join(names) + (names.size() == 1 ? " is" : " are") + " missing: " + std::string{taken});
 }
 
 std::vector<std::string> Explanation::decided_without(NodeId id, Slot slot) const {

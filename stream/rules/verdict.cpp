@@ -17,9 +17,9 @@ std::string join(const Words& words, const char* between) {
 // A rule that lacks no signal at the end, and still was not known often enough.
 std::string why_unknown(const RuleRun& run) {
   const Rule& rule = run.rule();
-  if (run.evaluations() == 0) return "nothing ever triggered " + rule.name;
-  if (run.members_seen() == 0) return rule.name + " saw no " + std::string{name(rule.per)};
-  return rule.name + " was known in " + std::to_string(static_cast<int>(100 * run.known_share())) +
+  if (run.evaluations() == 0) return rule.name + " was never triggered";
+  if (run.members_seen() == 0) return rule.name + " had no " + std::string{name(rule.per)};
+  return rule.name + " could decide in " + std::to_string(static_cast<int>(100 * run.known_share())) +
          " % of its evaluations";
 }
 
@@ -52,7 +52,7 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
       tally.missing.insert(signals.begin(), signals.end());
       if (signals.empty()) tally.doubts.insert(why_unknown(run));
     } else if (run.answered_yes()) {
-      tally.doubts.insert(rule.name + " was yes, but not for long enough");
+      tally.doubts.insert(rule.name + " held, but not for long enough");
     }
   }
   for (const auto& [family, tally] : families) {
@@ -68,7 +68,7 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
     if (line.standing == Standing::undecidable) {
       line.missing.assign(tally.missing.begin(), tally.missing.end());
       std::vector<std::string> reasons(tally.doubts.begin(), tally.doubts.end());
-      if (!tally.missing.empty()) reasons.insert(reasons.begin(), "unknown: " + join(line.missing, ", "));
+      if (!tally.missing.empty()) reasons.insert(reasons.begin(), "missing: " + join(line.missing, ", "));
       verdict.cannot_decide.push_back(coded + " (" + join(reasons, "; ") + ")");
     }
     verdict.families.push_back(std::move(line));
@@ -98,13 +98,17 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
     if (line.standing != Standing::in) continue;
     const bool over = past(line.family), follows = consequence(line.family);
     verdict.shows.push_back(with_words(line.family, line.words) + ": " + join(line.rules, ", ") +
-                            (over && completed ? " (a pause: it cleared, and the attempt completed)"
-                             : over            ? " (past: it cleared, and another had not at the end)"
-                             : follows         ? " (a consequence: it began later)"
+                            (over && completed ? " (cleared before the job completed)"
+                             : over            ? " (cleared; another fault lasted to the end)"
+                             : follows         ? " (consequence: began later)"
                                                : ""));
     if (!over && !follows && (verdict.family.empty() || rank(line.family) < rank(verdict.family)))
       verdict.family = line.family;
   }
+  // The family that is named comes first.
+  const std::string named = with_words(verdict.family, pack.verdict.words(verdict.family)) + ":";
+  std::stable_partition(verdict.shows.begin(), verdict.shows.end(),
+                        [&](const std::string& text) { return text.starts_with(named); });
   verdict.family_words = pack.verdict.words(verdict.family);
   for (const RuleRun& run : runs)
     if (!run.failure.empty()) verdict.quarantined.push_back(run.rule().name + " (" + run.failure + ")");

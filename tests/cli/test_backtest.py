@@ -44,7 +44,7 @@ class Status(WithJournal):
         done = tocsin("status", self.base / "journal")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"\njob demo, attempt 1: ended 2026-05-28 20:30:00 UTC, cancelled: C2, collective hang\n")
-        self.assertIn("\n  could not decide F1, node failure (unknown: node_state)\n", done.stdout)
+        self.assertIn("\n  could not decide F1, node failure (missing: node_state)\n", done.stdout)
         self.assertRegex(done.stdout, r"\n  found C2, collective hang: [^\n]*\bcollective_hang\b")
         self.assertRegex(done.stdout, r"\n  ruled out A1, application error \(never yes: [^\n]*\bstartup_crash\b")
 

@@ -105,7 +105,7 @@ TEST_CASE("an alert says who it is about, how much, and which causes are known")
   CHECK(many.shows == "rank 0, rank 1, rank 2, rank 3, rank 4, rank 5, rank 6, rank 7 and 2 more: 50%");
   CHECK(many.who.size() == 10);
   CHECK(many.implies == std::vector<std::pair<std::string, std::string>>{{"hot", "it is hot"}});
-  CHECK(many.cannot_decide == Texts{"whether it is slow (unknown: slow)"});
+  CHECK(many.cannot_decide == Texts{"whether it is slow (missing: slow)"});
 }
 
 TEST_CASE("an alert carries the evidence of a finding only where that is of the same moment") {
@@ -145,13 +145,13 @@ TEST_CASE("an alert names the signals without which its rule decided, and what i
     return job.published[0].cannot_decide;
   };
   const std::string hot = "job.fast:last():above(90)", cold = "job.slow:last():below(0)";
-  CHECK(doubts(hot + " & " + cold + ":maybe()") == Texts{"slow is unknown: taken as yes"});
-  CHECK(doubts(hot + " & ~" + cold + ":surely()") == Texts{"slow is unknown: taken as no"});
-  CHECK(doubts(hot + " & job.slow:last():fill(-1):below(0)") == Texts{"slow is unknown: a default stands for it"});
+  CHECK(doubts(hot + " & " + cold + ":maybe()") == Texts{"slow is missing: assumed yes"});
+  CHECK(doubts(hot + " & ~" + cold + ":surely()") == Texts{"slow is missing: assumed no"});
+  CHECK(doubts(hot + " & job.slow:last():fill(-1):below(0)") == Texts{"slow is missing: a default is used"});
   const std::string other = "job.third:last():below(0)";
   CHECK(
       doubts(hot + " & ~" + cold + ":surely() & ~" + other + ":surely() & ~(" + cold + " & " + other + "):surely()") ==
-      Texts{"slow, third are unknown: taken as no"});  // a signal is in one sentence, whatever asks for it
+      Texts{"slow, third are missing: assumed no"});  // a signal is in one sentence, whatever asks for it
   CHECK(doubts(hot + " | " + cold).empty());
 }
 

@@ -52,7 +52,7 @@ TEST_CASE("of alternatives the first is given whose values are all known") {
   const auto given =
       alert("shows = \"x\", causes = { sure = { \"by {slow}\", \"by {fast}\" }, doubt = \"by {slow}\" }");
   CHECK(given.implies == std::vector<std::pair<std::string, std::string>>{{"sure", "by 95 °C"}});
-  CHECK(given.cannot_decide == std::vector<std::string>{"whether doubt (unknown: slow)"});
+  CHECK(given.cannot_decide == std::vector<std::string>{"whether doubt (missing: slow)"});
 }
 
 TEST_CASE("an instruction is given whole or not at all") {
