@@ -5,12 +5,14 @@ case "a module is missing" {
   {
     lasting = "5s", phase = "starting",
     events = {
-      { "missing_module", rank = 0, at = "1s" },
+      { "startup_error", kind = "package", rank = 0, at = "1s" }, {
+        "startup_failed", kind = "package", message = "No module named 'flash_attn'", at = "1s",
+      },
       { "traceback", rank = 0, exception = "ModuleNotFoundError", at = "1s" },
     },
     ends = "failed",
   },
-  fires = { { "startup_crash", who = { 0 }, cause = "environment" } },
+  fires = { { "startup_blocked", who = { 0 }, cause = "package" } },
 }
 case "the first barrier finds no memory on a GPU" {
   ranks = 2, { lasting = "5s", phase = "starting", events = {
@@ -18,7 +20,7 @@ case "the first barrier finds no memory on a GPU" {
     { "exception_raised", exception = "RuntimeError", part = "no room", at = "1s" },
     { "cuda_oom", rank = 1, at = "1s" } },
     ends = "failed" },
-  fires = { { "startup_crash", who = { 1 }, cause = "gpu" } },
+  fires = { { "startup_blocked", who = { 1 }, cause = "gpu" } },
 }
 case "the disk is full before the first step" {
   ranks = 2,
@@ -26,7 +28,7 @@ case "the disk is full before the first step" {
     lasting = "8s", phase = "starting",
     events = { { "disk_full", rank = 0, at = "6s" }, { "traceback", rank = 0, at = "6s" } }, ends = "failed",
   },
-  fires = { { "startup_crash", cause = "storage" } },
+  fires = { { "storage_lost", who = { 0 }, cause = "full" } },
 }
 case "a traceback that the job survives" {
   ranks = 2,
@@ -106,7 +108,9 @@ case "a command line was refused, and a person interrupted the next start" {
   {
     lasting = "3m", phase = "starting",
     events = {
-      { "usage_error", rank = 0, at = "1s" }, { "traceback", rank = 0, exception = "KeyboardInterrupt", at = "2m" },
+      { "startup_error", kind = "arguments", rank = 0, at = "1s" },
+      { "startup_failed", kind = "arguments", at = "1s" },
+      { "traceback", rank = 0, exception = "KeyboardInterrupt", at = "2m" },
       { "exception_raised", exception = "KeyboardInterrupt", at = "2m" },
     },
     ends = "unknown",
@@ -118,21 +122,28 @@ case "a person's interrupt, and then a command line that is refused" {
     lasting = "3m", phase = "starting",
     events = {
       { "traceback", rank = 0, exception = "KeyboardInterrupt", at = "1m" },
-      { "exception_raised", exception = "KeyboardInterrupt", at = "1m" }, { "usage_error", rank = 0, at = "2m" },
+      { "exception_raised", exception = "KeyboardInterrupt", at = "1m" },
+      { "startup_error", kind = "arguments", rank = 0, at = "2m" },
+      { "startup_failed", kind = "arguments", at = "2m" },
     },
     ends = "unknown",
   },
-  fires = { { "startup_crash", cause = "usage" } },
+  fires = { { "startup_blocked", who = { 0 }, cause = "arguments" } },
 }
 case "a file was missing at the first start, and the second runs out of GPU memory" {
   ranks = 1,
-  { lasting = "3m", phase = "starting", events = { { "missing_file", rank = 0, at = "1s" }, {
-    "traceback", rank = 0, exception = "FileNotFoundError", at = "1s",
-  }, { "exception_raised", exception = "FileNotFoundError", at = "1s" },
-    { "run_started", at = "30s" }, { "cuda_oom", rank = 0, at = "2m" },
-    { "traceback", rank = 0, exception = "OutOfMemoryError", at = "2m" },
-    { "exception_raised", exception = "OutOfMemoryError", at = "2m" } },
-    ends = "unknown" },
+  {
+    lasting = "3m", phase = "starting",
+    events = {
+      { "startup_error", kind = "file", rank = 0, at = "1s" }, { "startup_failed", kind = "file", at = "1s" },
+      { "traceback", rank = 0, exception = "FileNotFoundError", at = "1s" },
+      { "exception_raised", exception = "FileNotFoundError", at = "1s" },
+      { "run_started", at = "30s" }, { "cuda_oom", rank = 0, at = "2m" },
+      { "traceback", rank = 0, exception = "OutOfMemoryError", at = "2m" },
+      { "exception_raised", exception = "OutOfMemoryError", at = "2m" },
+    },
+    ends = "unknown",
+  },
   fires = { { "cuda_out_of_memory", who = { 0 } } },
 }
 case "code on trial raises in every step of minutes, and the log breaks off" {
@@ -178,7 +189,7 @@ case "all ranks refuse the same file" {
     { "traceback", rank = 3, exception = "KeyError", at = "7s" },
     { "exception_raised", exception = "KeyError", message = "'lr'", place = "train.py", code = "own", at = "5s" } },
     ends = "failed" },
-  fires = { { "startup_crash", who = { 0, 1, 2, 3 }, cause = "exception" } },
+  fires = { { "exception", who = { 0, 1, 2, 3 }, cause = "startup" } },
 }
 case "what was raised while another exception was handled ended the program" {
   ranks = 1, { lasting = "10s", phase = "starting", events = {
@@ -190,7 +201,7 @@ case "what was raised while another exception was handled ended the program" {
       code = "own", at = "5s",
     } },
     ends = "failed" },
-  fires = { { "startup_crash", who = { 0 }, cause = "linked" } },
+  fires = { { "exception", who = { 0 }, cause = "linked" } },
 }
 case "a chain of another rank is not that of the first" {
   ranks = 4, { lasting = "10s", phase = "starting", events = {
@@ -199,7 +210,7 @@ case "a chain of another rank is not that of the first" {
     { "traceback", rank = 0, exception = "OSError", link = "handling", at = "8s" },
     { "exception_raised", exception = "OSError", link = "handling", at = "8s" } },
     ends = "failed" },
-  fires = { { "startup_crash", who = { 1 }, cause = "exception" } },
+  fires = { { "exception", who = { 1 }, cause = "startup" } },
 }
 case "a loader's worker shows only frames of libraries, and who waits for it the program's" {
   ranks = 1, { lasting = "10s", phase = "starting", events = {
@@ -210,10 +221,14 @@ case "a loader's worker shows only frames of libraries, and who waits for it the
       "exception_raised", exception = "OSError", message = "no image", place = "Image.py", code = "library", at = "5s",
     } },
     ends = "failed" },
-  fires = { { "startup_crash", cause = "reached" } },
+  fires = { { "exception", cause = "reached" } },
 }
 case "a line about GPUs at the start of a log that goes on for long, and of which nothing is understood" {
-  ranks = 1, { lasting = "20m", phase = "starting", process_rss = 1e9, events = { { "no_gpu", rank = 0, at = "1m" } } },
+  ranks = 1,
+  {
+    lasting = "20m", phase = "starting", process_rss = 1e9,
+    events = { { "startup_error", kind = "gpu", rank = 0, at = "1m" }, { "startup_failed", kind = "gpu", at = "1m" } },
+  },
   { lasting = "1m" }, fires = { { "progress_not_understood" } },
 }
 case "an exception that was caught, in a log of which nothing is understood" {
@@ -298,7 +313,7 @@ case "a library is reported missing, and the job runs on for minutes and then fa
   ranks = 2,
   {
     lasting = "1s", phase = "starting", process_cpu = 0.9,
-    events = { { "library_missing", rank = 0, library = "libmlx5.so" } },
+    events = { { "startup_error", kind = "package", rank = 0 }, { "startup_failed", kind = "package" } },
   },
   { lasting = "4m", phase = silent, process_cpu = 0.9, ends = "failed" },
 }

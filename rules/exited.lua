@@ -19,7 +19,7 @@ rule "rank_exited" {
     known   = finding { "rank_unreaped", "loss_not_finite" },
   },
   yields_to = {
-    "rank_killed", "host_out_of_memory", "exception", "startup_crash", "storage_lost", "cuda_out_of_memory",
+    "rank_killed", "host_out_of_memory", "exception", "storage_lost", "cuda_out_of_memory",
     "cuda_failed", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_hang", "collective_timeout",
     "collective_failed", "rendezvous_failed", "node_down", "node_lost", "preempted",
   },

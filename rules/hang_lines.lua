@@ -168,8 +168,8 @@ rule "collective_warned" {
   params = { last = "2m" },
   yields_to = {
     "collective_hang", "collective_timeout", "collective_failed", "rank_killed", "rendezvous_failed", "gpu_error",
-    "gpu_error_in_log", "cuda_out_of_memory", "startup_crash", "storage_lost", "exception", "node_down", "node_lost",
-    "preempted",
+    "gpu_error_in_log", "cuda_out_of_memory", "startup_blocked", "startup_crash", "storage_lost", "exception",
+    "node_down", "node_lost", "preempted",
   },
   shows = "ranks that report an NCCL warning and nothing after it: {n:.0f}",
   actions = { otherwise = "read NCCL's warning in the log, check the network between the nodes, then restart with "

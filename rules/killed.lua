@@ -305,7 +305,9 @@ rule "rank_vanished" {
     asked  = signal "launcher_stopped" { over = "attempt" },
     step   = signal "step"         { over = "attempt" },
     ended  = signal "end_reason"   { over = "attempt" },
-    explained = finding { "exception", "startup_crash", "storage_lost", "rank_unreaped", "rank_exited" },
+    explained = finding {
+      "exception", "startup_blocked", "startup_crash", "storage_lost", "rank_unreaped", "rank_exited",
+    },
   },
   yields_to = {
     "rank_killed", "collective_hang", "collective_timeout", "cuda_out_of_memory", "gpu_error", "node_down",

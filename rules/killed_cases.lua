@@ -37,7 +37,7 @@ case "a worker of the loader ends by its own exception" {
                                  place = "train.py", code = "own",
                                } },
                                ends = "failed" },
-  fires = { { "startup_crash", cause = "exception" } },
+  fires = { { "exception", cause = "own" } },
 }
 case "the kernel killed a process for its memory" {
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1) },
@@ -334,5 +334,5 @@ case "a rank was killed at an earlier start, and the last one raises" {
     },
     ends = "failed",
   },
-  fires = { { "rank_killed", who = { 1 } }, { "startup_crash", who = { 0 } } }, resolves = { { "rank_killed" } },
+  fires = { { "rank_killed", who = { 1 } }, { "exception", who = { 0 } } }, resolves = { { "rank_killed" } },
 }

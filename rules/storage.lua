@@ -1,10 +1,10 @@
--- A1: a job that loses its storage in the middle of its training (before its first step: `startup_crash`).
+-- A1: a job that ends because it cannot write or read its files.
 
 local ends = shared "ends"
 
 rule "storage_lost" {
   family = "A1", severity = "critical", per = "job", every = "end",
-  summary = "Failed during training: storage error",
+  summary = "Storage error ended the job",
   needs = {
     saved    = signal "checkpoint_saved"  { over = "attempt" },
     full     = signal "disk_full"         { over = "attempt" },
@@ -12,7 +12,6 @@ rule "storage_lost" {
     broken   = signal "storage_failed"    { over = "attempt" },
     failed   = signal "rank_failed"       { over = "attempt" },
     step     = signal "step"              { over = "attempt" },
-    loss     = signal "loss"              { over = "attempt" },
     ended    = signal "end_reason"        { over = "attempt" },
     finished = signal "training_ended"    { over = "attempt" },
   },
@@ -37,18 +36,15 @@ rule "storage_lost" {
       .. "restart the job",
   },
   evaluate = function(job, p)
-    local over   = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:seen():any("job")
-                 | job.ended:last():is("failed"):surely()
-    local function any(events)
-      local early = (events:age():above(p.last) & events:age():below("10000h")):surely()
-      return (events:seen() & (over | ~early)):any("job")
-    end
-    local broken = (job.broken:count():above(0) & ~ends.goes_on(job, job.broken, p.after)):surely():any("job")
-    local full, denied = any(job.full), any(job.denied)
-    local begun  = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    return (full | denied | broken) & begun & ~ends.well(job) & ~job.finished:seen(),
+    local over = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:seen():any("job")
+               | job.ended:last():is("failed"):surely()
+    local function last(events) return events:seen() & (over | ~events:older_than(p.last)) end
+    local full, denied = last(job.full), last(job.denied)
+    local broken = job.broken:seen() & ~ends.goes_on(job, job.broken, p.after)
+    local who = full | denied | broken
+    return who:any("job") & ~ends.well(job) & ~job.finished:seen(),
       {
-        who = (job.full:seen() | job.denied:seen() | job.broken:seen()), full = full, denied = denied, broken = broken,
+        who = who, full = full:any("job"), denied = denied:any("job"), broken = broken:any("job"),
         saved = job.saved:last("step"),
       }
   end,

@@ -14,7 +14,8 @@ pattern "usage_error" {
     },
     [[^(?:Error: )?Extra inputs are not permitted|ValidationError: \d+ validation errors? for \w]],
   },
-  event = "usage_error", texts = { message = { { "message" }, { find = [[^(.*)$]] } } },
+  event = "startup_error", also = "startup_failed",
+  texts = { kind = { text = "arguments" }, message = { { "message" }, { find = [[^(.{1,200})]] } } },
 }
 pattern "cannot_open" {
   about = "the program, or the launcher, was never started",
@@ -35,7 +36,8 @@ pattern "cannot_open" {
       [[spank: required plugin \S+ \w+\(\) failed]], "container_p_join: open failed",
     },
   },
-  event = "usage_error", texts = { message = { find = [[^(.*)$]] } },
+  event = "startup_error", also = "startup_failed",
+  texts = { kind = { text = "launch" }, message = { find = [[^(.{1,200})]] } },
 }
 
 pattern "cuda_oom" {
@@ -281,30 +283,34 @@ pattern "permission_denied" {
 }
 pattern "missing_module" {
   line = { [[(?:ModuleNotFoundError|ImportError): (?P<message>.+)]], [[python[\d.]*: (?P<python>No module named .+)]] },
-  unless = [[\b(?:WARN(?:ING)?|DEBUG)\b.{0,80}\w+Error: ]], event = "missing_module",
-  texts = { message = { { "message" }, { "python" } }, module = { find = [[No module named '?([^';]+)]] } },
+  unless = [[\b(?:WARN(?:ING)?|DEBUG)\b.{0,80}\w+Error: ]],
+  event = "startup_error", also = "startup_failed",
+  texts = { kind = { text = "package" }, message = { { "message" }, { "python" } } },
 }
 pattern "missing_file" {
-  line = [[FileNotFoundError: (?P<message>.+)]], event = "missing_file", texts = { message = "message" },
+  line = [[FileNotFoundError: (?P<message>.+)]],
+  event = "startup_error", also = "startup_failed",
+  texts = { kind = { text = "file" }, message = "message" },
 }
 pattern "hub_access" {
   line = {
     [[GatedRepoError]], [[RepositoryNotFoundError]], [[(?:401|403) Client Error]], [[Cannot access gated repo]],
     [[LocalEntryNotFoundError]],
   },
-  event = "hub_access",
+  event = "startup_error", also = "startup_failed",
+  texts = { kind = { text = "file" }, message = { find = [[^(.{1,200})]] } },
 }
 pattern "library_missing" {
   line = {
-    [[error while loading shared libraries: (?P<library>\S+?):]],
-    [[OSError: (?P<object>\S+\.so[.\d]*): cannot open shared object file]],
+    [[error while loading shared libraries: \S+?:]],
+    [[OSError: \S+\.so[.\d]*: cannot open shared object file]],
     [[libcudart\S* (?:not found|cannot open)]], [[CUDA Setup failed despite GPU being available]],
     [[version `\w+_[\d.]+' not found \(required by]],
     [[CUDA SETUP: (?:Required library version not found|Setup failed)]], [[: undefined symbol: \w]],
-    [[bitsandbytes was compiled without GPU support]],
   },
   unless = [[\bNCCL INFO\b]],      -- NCCL looks for functions that an older library does not have, and does without
-  event = "library_missing", texts = { library = { { "library" }, { "object" } } },
+  event = "startup_error", also = "startup_failed",
+  texts = { kind = { text = "package" }, message = { find = [[^(.{1,200})]] } },
 }
 pattern "no_gpu" {
   about = "none, or none that this program can use",
@@ -312,13 +318,23 @@ pattern "no_gpu" {
     [[No CUDA GPUs are available]], [[CUDA driver initialization failed]], [[Found no NVIDIA driver on your system]],
     [[NVIDIA-SMI has failed because]], [[Failed to initialize NVML]], [[(?i)\bdriver/library version mismatch]],
     [[Unexpected error from cudaGetDeviceCount]], [[Unable to initialize backend '(?:tpu|cuda|rocm|gpu)']],
-    [[No visible (?:TPU|GPU) devices]], [[Torch not compiled with CUDA enabled]], [[could not select device driver "]],
+    [[No visible (?:TPU|GPU) devices]], [[could not select device driver "]],
     "CUDA error: " .. either {
-      "no kernel image", "invalid device ordinal", "no CUDA-capable",
+      "invalid device ordinal", "no CUDA-capable",
       [[(?:all )?CUDA-capable device\S* (?:is/)?are busy]], "system not yet initialized",
     },
   },
-  event = "no_gpu",
+  event = "startup_error", also = "startup_failed",
+  texts = { kind = { text = "gpu" }, message = { find = [[^(.{1,200})]] } },
+}
+pattern "wrong_build" {
+  about = "packages that were built without CUDA, or not for the GPUs of this node",
+  line = {
+    [[Torch not compiled with CUDA enabled]], [[CUDA error: no kernel image]],
+    [[bitsandbytes was compiled without GPU support]],
+  },
+  event = "startup_error", also = "startup_failed",
+  texts = { kind = { text = "build" }, message = { find = [[^(.{1,200})]] } },
 }
 pattern "bad_data" {
   line = {
@@ -329,5 +345,6 @@ pattern "bad_data" {
     [[image file is truncated \(]], "num_samples should be a positive integer",
     [[Caught \w+Error in DataLoader worker process]],
   },
-  event = "bad_data",
+  event = "startup_error", also = "startup_failed",
+  texts = { kind = { text = "file" }, message = { find = [[^(.{1,200})]] } },
 }

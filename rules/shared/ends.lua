@@ -28,4 +28,37 @@ function ends.of_earlier_start(job, events, own)
   return ((last - job.again:age()):above(3) & since:above(3) & last:below("10000h")):surely()
 end
 
+-- Whether the training was under way: a step or a loss came.
+function ends.begun(job)
+  return job.step:seen():any("job") | job.loss:seen()
+end
+
+-- Which ranks had these events first: those at most `together` seconds after the first of them. One that came at this
+-- very tick has no age yet.
+function ends.earliest(events, together)
+  local age = events:seen() & events:age():known()
+  local since = age:choose(events:age(), 0)
+  return events:seen() & since:at_least(since:max("job") - together)
+end
+
+-- Whether such an exception ended the job: no progress came after it, it is recent or a rank is reported as failed, and
+-- it is not one of many that the job survived.
+function ends.ended_by(job, events, p)
+  local failed   = job.failed:seen():any("job")
+  local progress = least_known(job.step:age():min("job"), job.loss:age())
+  local lately   = ~events:older_than(p.last) | failed
+  local survived = (events:age() - progress):above(p.after):surely()
+  local often    = (job.first:count() - job.new:count():fill(0)):at_least(p.often)
+  local habit    = (often & progress:below(events:age())):surely() & ~failed & ~job.ended:last():is("failed"):surely()
+  return lately & ~survived & ~habit & ~ends.well(job)
+end
+
+-- Whether the exception was clean-up: the training was over by its own word, no rank is reported as failed since, and
+-- the program's own code raised nothing after it. A thread of a helper counts as clean-up.
+function ends.after_training(job, first)
+  local own    = first:except { part = "thread" }:where { code = "own" }
+  local failed = (job.failed:seen() & job.failed:age():at_most(job.finished:age())):surely():any("job")
+  return job.finished:seen() & ~failed & ~(job.finished:age() - own:age()):above(0):surely()
+end
+
 return ends

@@ -147,7 +147,7 @@ bool SignalHistory::last_event_arrivals(const WindowSpec& window, Time tick, Tim
   if (applied_to == never) of.to = never;
   std::optional<EventView> made;
   const EventView* view = event_view(window, of, made);
-  events_->last_arrivals(*view, of.from, now, last);
+  events_->last_arrivals(*view, of.from, applied_to == never ? never : now, last);  // at the end, all that came
   return true;
 }
 

@@ -61,6 +61,20 @@ TEST_CASE("what goes on after the attempt's end pushes nothing out of the window
   CHECK(at_end(count, "fault", 20s) == 3);  // late records are in: the one at 120 s, too
 }
 
+TEST_CASE("at the attempt's end an event that came at that moment has the age 0") {
+  Bench bench;
+  bench.add(signal("fault", SignalKind::event));
+  const NodeId age = bench.reduce(bench.window("fault", 20s), Op::w_age);
+  bench.begin();
+  bench.event("fault", 1, 60, 7, 60);
+  bench.history->end(at(60));
+  bench.settle(60);
+  std::vector<double> out(bench.topology.size(Level::rank));
+  bench.history->reduce((*bench.graph)[age], bench.window("fault", 20s), {}, {at(60), at(60), bench.start, at(60)},
+                        bench.coverage, out);
+  CHECK(out[1] == 0);
+}
+
 TEST_CASE("a late sample is not merged, but proves life") {
   Bench bench;
   bench.add(signal("load"));
