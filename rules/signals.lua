@@ -161,8 +161,8 @@ signals {
       link = "text", code = "text",
     }),
   startup_error = event("rank",
-    "What a program cannot start without is missing or refused. `kind` is package, build (packages without support for "
-      .. "these GPUs), file, arguments, launch (the program or its container) or gpu.",
+    "The program cannot start: something that it needs is missing or refused. `kind` is package, build (packages "
+      .. "without support for these GPUs), file, arguments, launch (the program or its container) or gpu.",
     { kind = "text", message = "text" }),
   startup_failed = event("job", "The same as an event of the job, whose texts rules can quote.",
     { kind = "text", message = "text" }),

@@ -3,7 +3,7 @@
 local function training(head) head.states = { phase = "train" } return head end
 
 parser "verl" (training {
-  about = "reinforcement learning: its losses are not a measure of what is learnt; with NumPy 2 the numbers of an actor "
+  about   = "reinforcement learning; with NumPy 2 the numbers of an actor are np.float64(0.5)",
     .. "are np.float64(0.5)",
   line = [[\bstep:(?P<step>INT) - .*\btiming_s/step:(?:np\.float\d+\()?(?P<time>NUM)]],
   samples = {

@@ -167,7 +167,7 @@ class Replay(WithJournal):
         placed = {"rank": 1, "node": "n0", "gpu": 0}
         measured = [{"t": 2, "rank": 1, "values": {"throttle_thermal": 1, "DCGM_FI_DEV_GPU_UTIL": 33}}]
         after = [{"t": second, "rank": 1, "line": "x"} for second in range(5, 90, 5)]
-        for name, first in (("line", dict(placed, t=0, line="x")), ("event", dict(placed, t=0, event="usage_error"))):
+        for name, first in (("line", dict(placed, t=0, line="x")), ("event", dict(placed, t=0, event="startup_error"))):
             self.assertEqual(len(set(self.killed_soon(name, [first, *measured, *after], range(18, 30, 3)))), 1, name)
 
     def test_killed_again_and_again_it_ends_with_the_history_of_an_unkilled_run(self):

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import arrows  # noqa: E402
 import listed_changes  # noqa: E402
 import manners  # noqa: E402
+import rule_sizes  # noqa: E402
 import semantics  # noqa: E402
 import words  # noqa: E402
 
@@ -240,6 +241,26 @@ class Manners(Project):
                 "rules/progress/wide.lua: 401 lines of 120 columns, at most 400: split it by idea",
             ],
         )
+
+    def test_a_rule_that_is_too_large_to_be_read_once_is_named(self):
+        def rule(**parts):
+            fields = "".join(f"  {key} = {{ {', '.join(f'{key[0]}{n} = 1' for n in range(count))} }},\n" for key, count in parts.items())
+            return f'rule "r" {{\n{fields}}}\n'
+
+        self.put("rules/one.lua", rule(needs=12, params=10, state=4) + "\nrule \"long\" {\n" + "\n" * 58 + "}\n")
+        self.assertEqual(list(rule_sizes.check_rules(self.root)), [])
+        for parts, found in (
+            ({"needs": 13}, "r has 13 needs, at most 12: make it several, with findings"),
+            ({"params": 11}, "r has 11 params, at most 10"),
+            ({"state": 5}, "r has 5 state, at most 4"),
+        ):
+            self.put("rules/one.lua", "-- one\n" + rule(**parts))
+            self.assertIn("rules/one.lua:2: rule " + found, self.only(rule_sizes.check_rules))
+        self.put("rules/one.lua", 'rule "r" {\n  needs = { a = 1 },  -- b = 2, "c = 3"\n' + "\n" * 59 + "}\n")
+        self.assertIn("rules/one.lua:1: rule r has 62 lines, at most 60", self.only(rule_sizes.check_rules))
+        self.put("rules/one.lua", "")
+        self.put("rules/patterns/wide.lua", "-- a\n-- " + "x" * 118 + "\n")
+        self.assertIn("rules/patterns/wide.lua:2: 121 columns, at most 120", self.only(rule_sizes.check_rules))
 
     def test_a_header_that_leans_on_its_includer_is_named(self):
         for path in (path for path in self.root.rglob("*.h")):
