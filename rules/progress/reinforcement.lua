@@ -4,7 +4,6 @@ local function training(head) head.states = { phase = "train" } return head end
 
 parser "verl" (training {
   about   = "reinforcement learning; with NumPy 2 the numbers of an actor are np.float64(0.5)",
-    .. "are np.float64(0.5)",
   line = [[\bstep:(?P<step>INT) - .*\btiming_s/step:(?:np\.float\d+\()?(?P<time>NUM)]],
   samples = {
     step = "step", step_time = "time", grad_norm = { find = [[\bactor/grad_norm:(?:np\.float\d+\()?(NUM)]] },
