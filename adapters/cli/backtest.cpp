@@ -171,9 +171,10 @@ void add_backtest_command(CLI::App& app, int& status) {
       "backtest", "Judge recordings by other rules, and compare what they report with the rules of now");
   add_option(*command, "JOURNAL", options->journals, "",
              std::string{journal_text} + "; or a directory of journals (default: all that wrap made)");
-  add_option(*command, "--rules", options->rules, "DIR ...", several_rules_text);
-  add_option(*command, "--against", options->against, "DIR ...",
-             "Compare with these rules, which are named in the same way");
+  add_rules_option(*command, options->rules, several_rules_text)->option_text("DIR ...")->allow_extra_args();
+  add_rules_option(*command, options->against, "Compare with these rules, which are named in the same way", "--against")
+      ->option_text("DIR ...")
+      ->allow_extra_args();
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback([options, &status] { status = backtest(*options); });
 }

@@ -258,7 +258,7 @@ Result<stream::LoadedPack> pack_of(const RunOptions& options) {
   if (options.pack) return *options.pack;
   dsl::Budgets budgets;
   budgets.all_scripted = options.force_scripted;
-  return load_pack_from({rules_directory(options.rules).string()}, budgets);
+  return load_pack_from(options.rules, budgets);
 }
 
 }  // namespace

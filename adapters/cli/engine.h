@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "stream/job/shard.h"
 
@@ -13,8 +14,8 @@ namespace tocsin::adapters::cli {
 
 struct RunOptions {
   std::filesystem::path journal;
-  std::filesystem::path
-      rules;  // given: this pack holds for the whole log; empty: the log's own packs, else the shipped
+  // Directories; given: their pack holds for the whole log; empty: the log's own packs, else the shipped ones.
+  std::vector<std::string> rules;
   std::optional<stream::LoadedPack> pack;  // the same, compiled already
   std::filesystem::path alerts;            // JSON lines, a transition or verdict each; "-": standard output
   double speed = 0;                        // times real time; 0: as fast as it goes

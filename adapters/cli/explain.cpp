@@ -30,7 +30,8 @@ using stream::Time;
 using Evaluation = stream::RuleEvaluation;
 
 struct ExplainOptions {
-  std::filesystem::path journal, rules;
+  std::filesystem::path journal;
+  std::vector<std::string> rules;
   std::string rule;
   std::optional<std::uint32_t> rank;
   std::string node, gpu;
@@ -243,7 +244,7 @@ void add_explain_command(CLI::App& app, int& status) {
              "When: 2026-11-21T02:14:43 (UTC), +90s or +5m from the beginning, or last (default)");
   add_option(*command, "--job", options->subject, "NAME", "Which job, where the journal has several");
   command->add_flag("--json", options->json, "Print one JSON object");
-  add_option(*command, "--rules", options->rules, "DIR", replay_rules_text);
+  add_rules_option(*command, options->rules, replay_rules_text);
   command->callback([options, &status] { status = explain(*options); });
 }
 

@@ -79,8 +79,7 @@ std::string journal_pack_refused(std::string_view hash, const stream::Error& why
   return text;
 }
 
-std::filesystem::path rules_directory(const std::filesystem::path& asked) {
-  if (!asked.empty()) return asked;
+std::filesystem::path rules_directory() {
   if (const char* set = std::getenv("TOCSIN_RULES"); set && *set) return set;
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);

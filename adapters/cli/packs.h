@@ -11,8 +11,8 @@
 
 namespace tocsin::adapters::cli {
 
-// Where the shipped rules are: --rules, $TOCSIN_RULES, beside the program, or where it was built.
-[[nodiscard]] std::filesystem::path rules_directory(const std::filesystem::path& asked = {});
+// Where the shipped rules are: $TOCSIN_RULES, beside the program, or where it was built.
+[[nodiscard]] std::filesystem::path rules_directory();
 
 // Where tocsin.py is: beside the program as it is installed, or where it was built; empty: nowhere.
 [[nodiscard]] std::filesystem::path python_directory();

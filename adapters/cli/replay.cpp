@@ -76,7 +76,7 @@ void add_replay_command(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("replay", "Judge a recorded run again, at full or at a given speed");
   add_needed(*command, "JOURNAL", run.journal, "", std::string{journal_text} + or_cluster_text);
   add_part_options(*command, options->part);
-  add_option(*command, "--rules", run.rules, "DIR", replay_rules_text);
+  add_rules_option(*command, run.rules, replay_rules_text);
   add_option(*command, "--speed", options->speed, "TIMES",
              "How many times as fast as it was: 10, 0.5, or max (default: max)");
   add_option(*command, "--state-size", options->state_size, "SIZE",

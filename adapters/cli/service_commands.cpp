@@ -54,7 +54,7 @@ void write_line(const std::string& line) { say("tocsin: {}\n", line); }
 
 struct ServiceArguments {
   std::string config, kafka;
-  std::filesystem::path rules;
+  std::vector<std::string> rules;
   config::Config given;  // by options of the command, which lead over the file's
   unsigned session_seconds = 45;
 };
@@ -89,7 +89,7 @@ stream::Result<config::Config> configuration(const ServiceArguments& arguments, 
   if (command.count("--session-timeout") > 0)
     config.kafka.session_timeout = std::chrono::seconds{arguments.session_seconds};
   if (config.kafka.instance_id.empty()) config.kafka.instance_id = wrap::host();
-  if (!arguments.rules.empty()) config.rules = {arguments.rules.string()};
+  if (!arguments.rules.empty()) config.rules = arguments.rules;
   if (config.kafka.brokers.empty())
     return stream::Error{stream::Errc::refused, "name the cluster: --kafka ADDRESS, or --config FILE"};
   return config;
@@ -263,7 +263,7 @@ void add_service_commands(CLI::App& app, int& status) {
   add_option(*run, "--kafka", arguments->kafka, "ADDRESS",
              "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
       ->check(is_kafka_address());
-  add_option(*run, "--rules", arguments->rules, "DIR", rules_text);
+  add_rules_option(*run, arguments->rules, rules_text);
   run->add_option_function<std::vector<std::string>>(
          "--alertmanager",
          [arguments](const std::vector<std::string>& urls) {

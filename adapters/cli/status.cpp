@@ -153,7 +153,7 @@ void add_status_command(CLI::App& app, int& status) {
   add_needed(*command, "JOURNAL", options->run.journal, "", std::string{journal_text} + or_cluster_text);
   add_part_options(*command, options->part);
   command->get_option("--job")->description("This job alone; of a cluster, from the partition that has its records");
-  add_option(*command, "--rules", options->run.rules, "DIR", replay_rules_text);
+  add_rules_option(*command, options->run.rules, replay_rules_text);
   command->add_flag("--json", options->json,
                     "Print one JSON object: jobs as /api/v1/jobs has them, and the verdicts of those that have ended");
   command->callback([options, &status] { status = show_status(*options); });

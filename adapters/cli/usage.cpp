@@ -23,6 +23,8 @@ std::string full_name(const CLI::App& app, const CLI::App& command) {
   return &command == &app ? app.get_name() : app.get_name() + " " + command.get_name();
 }
 
+bool is_directory(const std::string& name) { return CLI::ExistingDirectory(name).empty(); }
+
 // The first word that belongs to nothing: as a command, an option, or one argument too many.
 std::string stranger(const CLI::App& app, const CLI::App& command) {
   auto words = app.remaining(true);
@@ -38,12 +40,28 @@ std::string stranger(const CLI::App& app, const CLI::App& command) {
     return fmt::format("there is no option {}{}", *option,
                        stream::nearest(option->substr(0, option->find('=')), known));
   }
-  if (&command != &app) return fmt::format("'{}' is one argument too many", words.front());
+  if (&command != &app) {
+    const auto* rules = command.get_option_no_throw("--rules");
+    const bool more_rules = rules != nullptr && rules->count() > 0 && is_directory(words.front());
+    return fmt::format("'{}' is one argument too many{}", words.front(),
+                       more_rules ? ": write --rules before each directory, --rules " + words.front() : "");
+  }
   for (const CLI::App* one : app.get_subcommands({})) known.push_back(one->get_name());
   return fmt::format("there is no command '{}'{}", words.front(), stream::nearest(words.front(), known));
 }
 
 }  // namespace
+
+CLI::Option* add_rules_option(CLI::App& command, std::vector<std::string>& place, const std::string& meaning,
+                              const std::string& name) {
+  const CLI::Validator exists{
+      [](std::string& directory) { return directory == "shipped" ? "" : CLI::ExistingDirectory(directory); }, ""};
+  return add_option(command, name, place, "DIR", meaning)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(exists);
+}
 
 void trim_help(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) {

@@ -14,16 +14,16 @@ namespace {
 
 struct WrapArguments {
   wrap::WrapOptions options;
-  std::filesystem::path rules;
+  std::vector<std::string> rules;
   std::uint64_t most_mib = options.journal_bytes >> 20;
   std::string to;
   bool verbose = false;
 };
 
-stream::Result<wrap::PackRecord> pack_record(const std::filesystem::path& rules) {
-  const auto files = dsl::read_pack(rules_directory(rules));
-  if (!files) return files.error();
-  std::string text = dsl::pack_text(*files);
+stream::Result<wrap::PackRecord> pack_record(const std::vector<std::string>& directories) {
+  const auto rules = read_rules(directories);
+  if (!rules) return rules.error();
+  std::string text = dsl::pack_text(rules->files);
   return wrap::PackRecord{dsl::pack_hash(text), std::move(text)};
 }
 
@@ -34,7 +34,7 @@ int run_wrap(const WrapArguments& arguments) {
   options.modules = python_directory();
   options.first_pack = [&rules = rules] { return pack_record(rules); };
   options.reload = [&rules = rules]() -> stream::Result<wrap::PackRecord> {
-    if (auto loads = load_pack_from({rules_directory(rules).string()}); !loads) return loads.error();
+    if (auto loads = load_pack_from(rules); !loads) return loads.error();
     return pack_record(rules);
   };
   if (!to.empty()) {
@@ -83,7 +83,7 @@ void add_wrap_command(CLI::App& app, int& status) {
              "`tocsin run` judges them; the journal keeps what is not sent yet")
       ->check(is_kafka_address());
   command->add_flag("--verbose", arguments->verbose, "Print every cause, doubt and value of an alert");
-  add_option(*command, "--rules", arguments->rules, "DIR", rules_text)->check(CLI::ExistingDirectory);
+  add_rules_option(*command, arguments->rules, rules_text);
   add_option(*command, "COMMAND", arguments->options.command, "",
              "The command and its arguments; options of wrap go before --")
       ->required();

@@ -306,6 +306,7 @@ case "no leak" { ranks = 2, { lasting = "2m" } }
             (["replay", journal, "--quite"], "there is no option --quite (--quiet?)"),
             (["check", self.base / "nowhere"], "is not a directory: name the directory of the rules"),
             (["replay", "a", "b"], "'b' is one argument too many"),
+            (["replay", journal, "--rules", "shipped", self.base], f"write --rules before each directory, --rules {self.base}"),
             (["replai", journal], "there is no command 'replai' (replay?)"),
             (["--foo"], "there is no option --foo"),
             (["ingest", self.lines], "--to is required"),

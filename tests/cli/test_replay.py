@@ -29,12 +29,15 @@ class Replay(WithJournal):
             self.assertIn(f" UTC, {reason}: {reported}\n", tocsin("status", journal).stdout)
 
     def test_a_rule_runs_only_on_jobs_with_its_labels(self):
-        rules = self.base / "labelled"
-        subprocess.run(["cp", "-r", ROOT / "rules", rules], check=True)
-        (rules / "site.lua").write_text(
+        site = self.base / "labelled"
+        site.mkdir()
+        rules = ("--rules", "shipped", "--rules", site)     # of every command
+        (site / "site.lua").write_text(
             'rule "site_hot" { severity = "warning", per = "job", every = "10s", summary = "x", jobs = { partition = "a" },\n'
             '  needs = { s = signal "step" { over = "attempt" } }, shows = "x",\n'
-            '  evaluate = function(job, p) return job.s:count():above(0):any("job") end }\n')
+            '  evaluate = function(job, p) return job.s:count():above(0):any("job") end }\n'
+            'rule "site_any" { severity = "none", per = "job", every = "10s", needs = { s = signal "step" { over = "attempt" } },\n'
+            '  evaluate = function(job, p) return job.s:seen():any("job") end }\n')
         lines = self.base / "labelled.jsonl"
         with lines.open("w") as out:
             for job in "ab":
@@ -43,11 +46,17 @@ class Replay(WithJournal):
                 for job in "ab":
                     out.write(json.dumps({"t": BEGIN + second, "job": job, "rank": 0, "signal": "step", "value": second}) + "\n")
         self.assertEqual(tocsin("ingest", lines, "--to", self.base / "labelled-journal").returncode, 0)
-        reported = tocsin("replay", self.base / "labelled-journal", "--rules", rules, "--quiet", "--alerts", "-").stdout
+        reported = tocsin("replay", self.base / "labelled-journal", *rules, "--quiet", "--alerts", "-").stdout
         alerts = [json.loads(line) for line in reported.splitlines() if line.startswith("{")]
         self.assertEqual({a["subject"] for a in alerts if a.get("rule") == "site_hot"}, {"a"})
-        why = tocsin("explain", self.base / "labelled-journal", "--rules", rules, "--rule", "site_hot", "--job", "b").stderr
+        why = tocsin("explain", self.base / "labelled-journal", *rules, "--rule", "site_hot", "--job", "b").stderr
         self.assertIn("rule 'site_hot' did not run for job 'b': its `jobs` leaves the job out. It ran for: a", why)
+        stands = [tocsin("status", self.base / "labelled-journal", *some) for some in (rules, rules[2:])]
+        self.assertEqual([one.returncode for one in stands], [0, 2])
+        self.assertIn("signals.lua: the file is missing", stands[1].stderr)
+        wrapped = tocsin("wrap", *rules, "--journal", self.base / "labelled-run", "--", "true")
+        self.assertEqual(wrapped.returncode, 0, wrapped.stderr)
+        self.assertRegex(tocsin("explain", self.base / "labelled-run", "--rule", "none").stderr, "These did: .* site_any .*stalled")
 
     def test_new_jobs_beyond_a_state_size_are_refused_counted_and_named(self):
         lines, journal = self.base / "room.jsonl", self.base / "room"
