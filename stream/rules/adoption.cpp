@@ -19,11 +19,12 @@ void Judge::adopt(Judge& old, Time from) {
     const auto same = std::find_if(runs_.begin(), runs_.end(), [&](const RuleRun& run) {
       return run.rule().name == rule.name && run.rule().per == rule.per;
     });
+    const bool gone = same == runs_.end() || !selects(same->rule());
     // An alert keeps the severity and mode under which it fired: under others it fires again.
-    if (same == runs_.end() || same->rule().severity != rule.severity || same->rule().severities != rule.severities ||
+    if (gone || same->rule().severity != rule.severity || same->rule().severities != rule.severities ||
         same->rule().mode != rule.mode)
       old.lifecycle_.withdraw(static_cast<RuleIndex>(i), from, old.runs_, facts_.topology, publish_it);
-    if (same == runs_.end()) continue;
+    if (gone) continue;
     same->adopt(before);
     adopt_frozen(old, before, *same);
     if (same->has_failed() && !unchanged(*old.pack_, rule, *pack_, same->rule()))

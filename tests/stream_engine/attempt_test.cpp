@@ -141,6 +141,31 @@ TEST_CASE("a rule for some jobs runs only where the start's labels say so") {
   CHECK_FALSE(runs({}));
 }
 
+TEST_CASE("an alert of a rule for some jobs outlives a reload, and ends where the new jobs leave its job out") {
+  const auto states = [](const std::string& after) {
+    PacksByHash packs;
+    const auto pack = [](const std::string& jobs, const std::string& more = "") {
+      return SmallJob::load(signals,
+                            rule("hot", "jobs = { partition = " + jobs + " },", "heat", "last():above(50)") + more);
+    };
+    const std::string hash = packs.add(pack(after, rule("more", "", "cold", "age():above(1000)")));
+    SmallJob log{pack("\"X\""), &packs};
+    consume(log, {"start", 0, 0, {{"labels.partition", 0, "X", true}}});
+    for (int i = 1; i < 120; ++i) {
+      if (i == 40) log.reload(hash, 45, 40);
+      heat(log, i, 90), log.beats(i, i);
+    }
+    std::vector<std::string> seen;
+    for (const auto& t : log.collector.transitions)
+      seen.push_back(std::string{name(t.state)} + " " + std::string{name(t.reason)});
+    return seen;
+  };
+  using Strings = std::vector<std::string>;
+  CHECK(states("\"X\"") == Strings{"firing "});
+  CHECK(states("{ \"X\", \"Z\" }") == Strings{"firing "});
+  CHECK(states("\"Z\"") == Strings{"firing ", "resolved rule removed"});
+}
+
 TEST_CASE("jobs takes lists, stars, and what a label must not be") {
   const auto runs = [](const std::string& jobs, std::vector<EntryBuilder::Field> labels) {
     SmallJob log{SmallJob::load(signals, rule("hot", "jobs = { " + jobs + " },", "heat", "last():above(50)"))};
