@@ -175,7 +175,6 @@ void Rows<T>::take(Rows& other) {
   find_due();
   closed_ = std::move(other.closed_);
   before_ = std::move(other.before_);
-  drop_through(marks_.floor);
 }
 
 template <class T>

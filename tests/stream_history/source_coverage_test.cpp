@@ -145,6 +145,18 @@ TEST_CASE("an origin of another attempt is not reported as behind") {
   coverage.follow_origins([](std::string_view, bool) { FAIL("its own origin is not behind"); });
 }
 
+TEST_CASE("where no origin is waited for, the clock is that of the log's control records") {
+  Time controlled = at(1);
+  Origins origins{&controlled};
+  origins.index("lines/0", at(1));
+  controlled = at(5);
+  CHECK(origins.clock() < at(5));
+  origins.follow(at(300), {{"lines/0", at(1)}});  // it is left behind
+  REQUIRE(!origins.waits());
+  controlled = at(310);
+  CHECK(origins.clock() == at(310));
+}
+
 TEST_CASE("a source is kept from when signals name it on, and no other") {
   const auto named = [](std::string source) {
     SignalTable table;
