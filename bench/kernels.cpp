@@ -45,8 +45,11 @@ const Kernel all[] = {
     {"log", [](const Kernels& k, Columns& c, std::size_t n) { k.log(c.a.data(), c.out.data(), n); }},
     {"above",
      [](const Kernels& k, Columns& c, std::size_t n) { k.above({c.a.data()}, {c.b.data()}, c.answers.data(), n); }},
-    {"conjunction", [](const Kernels& k, Columns& c,
-                       std::size_t n) { k.conjunction({c.mask.data()}, {c.other.data()}, c.answers.data(), n); }},
+    {"conjunction",
+     [](const Kernels& k, Columns& c, std::size_t n) {
+       const MaskOperand masks[] = {{c.mask.data()}, {c.other.data()}};
+       k.conjunction(masks, 2, c.answers.data(), n);
+     }},
     {"choose", [](const Kernels& k, Columns& c,
                   std::size_t n) { k.choose({c.mask.data()}, {c.a.data()}, {c.b.data()}, c.out.data(), n); }},
     {"tally", [](const Kernels& k, Columns& c, std::size_t n) { keep(k.tally(c.mask.data(), n)); }},

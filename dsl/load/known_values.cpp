@@ -10,9 +10,11 @@ namespace {
 
 using stream::Graph;
 using stream::Level;
+using stream::MaskForm;
 using stream::Node;
 using stream::NodeId;
 using stream::Op;
+using stream::Truth;
 
 // Operations whose result is unknown where an argument is.
 bool strict(Op op) { return (op >= Op::add && op <= Op::least && op != Op::fill) || op == Op::spread; }
@@ -50,17 +52,15 @@ class Premises {
   }
   bool entails(NodeId mask, bool truth, const Leaf& leaf) const {
     const Node& of = node(mask);
-    const auto argument = [&](NodeId id) { return entails(id, truth, leaf); };
-    const auto& arguments = of.arguments;
+    // Where a term is yes by an assumption, nothing follows.
+    const auto term = [&](NodeId id, MaskForm form) {
+      const bool is = truth != form.opposite;
+      return form.of(Truth::unknown) != stream::truth(truth) && entails(id, is, leaf);
+    };
     switch (of.op) {
       case Op::conjunction:
-      case Op::disjunction:
-        return (of.op == Op::conjunction) == truth ? std::any_of(arguments.begin(), arguments.end(), argument)
-                                                   : std::all_of(arguments.begin(), arguments.end(), argument);
-      case Op::negation: return entails(arguments[0], !truth, leaf);
-      case Op::surely: return truth && argument(arguments[0]);
-      case Op::maybe: return !truth && argument(arguments[0]);
-      case Op::spread: return argument(arguments[0]);
+      case Op::disjunction: return (of.op == Op::conjunction) == truth ? any_term(of, term) : all_terms(of, term);
+      case Op::spread: return entails(of.arguments[0], truth, leaf);
       default: return leaf(of, truth);
     }
   }
@@ -97,17 +97,33 @@ class Premises {
   }
   bool within(NodeId part, NodeId mask) const {  // each member of `part` is one of `mask`
     if (part == mask) return true;
-    const Node &of = node(part), &whole = node(mask);
-    const auto in_mask = [&](NodeId one) { return within(one, mask); };
-    if (whole.op == Op::surely && within(part, whole.arguments[0])) return true;
-    if (whole.op == Op::conjunction)
-      return std::all_of(whole.arguments.begin(), whole.arguments.end(), [&](NodeId one) { return within(part, one); });
-    if (whole.op == Op::disjunction &&
-        std::any_of(whole.arguments.begin(), whole.arguments.end(), [&](NodeId one) { return within(part, one); }))
+    return within(part, {}, mask, {});
+  }
+  bool within(NodeId part, MaskForm form, NodeId mask, MaskForm mask_form) const {
+    if (part == mask && form.opposite == mask_form.opposite &&
+        (form == mask_form || form.of(Truth::unknown) != Truth::yes))
       return true;
-    if (of.op == Op::disjunction) return std::all_of(of.arguments.begin(), of.arguments.end(), in_mask);
-    return (of.op == Op::conjunction || of.op == Op::surely) &&
-           std::any_of(of.arguments.begin(), of.arguments.end(), in_mask);
+    const Node &of = node(part), &whole = node(mask);
+    const auto holds_mask = [&](NodeId id, MaskForm f) { return within(part, form, id, mask_form.after(f)); };
+    if (is_all(whole, mask_form)) return all_terms(whole, holds_mask);
+    if (is_any(whole, mask_form) && any_term(whole, holds_mask)) return true;
+    const auto in_mask = [&](NodeId id, MaskForm f) { return within(id, form.after(f), mask, mask_form); };
+    if (is_any(of, form)) return all_terms(of, in_mask);
+    return is_all(of, form) && any_term(of, in_mask);
+  }
+  static bool is_all(const Node& node, MaskForm form) {
+    return node.op == (form.opposite ? Op::disjunction : Op::conjunction);
+  }
+  static bool is_any(const Node& node, MaskForm form) {
+    return node.op == (form.opposite ? Op::conjunction : Op::disjunction);
+  }
+  static bool any_term(const Node& node, auto&& holds) {
+    for (std::size_t i = 0; i < node.arguments.size(); ++i)
+      if (holds(node.arguments[i], node.forms[i])) return true;
+    return false;
+  }
+  static bool all_terms(const Node& node, auto&& holds) {
+    return !any_term(node, [&](NodeId id, MaskForm form) { return !holds(id, form); });
   }
   // Whether it is known because of what it is made of.
   bool made(NodeId id) {
@@ -116,8 +132,6 @@ class Premises {
     switch (of.op) {
       case Op::constant:
       case Op::state:
-      case Op::surely:
-      case Op::maybe:
       case Op::known:
       case Op::w_seen:
       case Op::w_within:
@@ -132,10 +146,13 @@ class Premises {
                (argument(of.arguments[1]) || with(of.arguments[0]).known(of.arguments[1]));
       case Op::freeze: return argument(of.arguments[0]);
       case Op::log: return false;
+      case Op::conjunction:
+      case Op::disjunction:
+        return all_terms(of, [&](NodeId one, MaskForm form) { return form.decides() || known(one); });
       default: break;
     }
-    const bool of_masks = (of.op >= Op::above && of.op <= Op::negation) || of.op == Op::m_any || of.op == Op::m_all ||
-                          of.op == Op::m_count;
+    const bool of_masks =
+        (of.op >= Op::above && of.op <= Op::is) || of.op == Op::m_any || of.op == Op::m_all || of.op == Op::m_count;
     return (strict(of.op) || of_masks || of_any_member(of.op)) &&
            std::all_of(of.arguments.begin(), of.arguments.end(), argument);
   }

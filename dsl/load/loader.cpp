@@ -22,6 +22,7 @@ struct Load {
   Collection& collection = source_files.collection;
   std::shared_ptr<stream::Pack> pack = std::make_shared<stream::Pack>();
   std::unique_ptr<stream::Graph> graph{};
+  std::vector<stream::NodeId> of_scripts{};  // what the traces of scripted rules made
 
   // In a script's texts, a name that is not a member's is a value that evaluate has to return.
   void texts_of_script(const RuleSource& source, stream::Rule& rule) {
@@ -78,14 +79,40 @@ struct Load {
   void script(const RuleSource& source, stream::RuleIndex index) {
     stream::Rule& rule = pack->rules[static_cast<std::size_t>(index)];
     rule.answer = {};
+    of_scripts.insert(of_scripts.end(), rule.hot.begin(), rule.hot.end());
+    of_scripts.insert(of_scripts.end(), rule.cold.begin(), rule.cold.end());
     rule.hot.clear(), rule.cold.clear(), rule.outputs.clear();
     rule.who.reset();
     for (auto& field : rule.state) {
       field.write.reset();
-      (void)graph->state(index, field.name, rule.per);
+      of_scripts.push_back(graph->state(index, field.name, rule.per));
     }
     if (!source.peers.empty()) (void)graph->peers(source.peers);
     texts_of_script(source, rule);
+  }
+
+  // Drops what tracing made on the way: steps of a longer expression, constants that were folded.
+  void drop_unused_nodes() {
+    std::vector<stream::NodeId> roots{of_scripts};
+    each_node([&](const stream::NodeId& node) { roots.push_back(node); });
+    const auto now = graph->keep(roots);
+    each_node([&](stream::NodeId& node) { node = now.at(node); });
+  }
+  void each_node(auto&& visit) {
+    const auto each = [&](auto& nodes) {
+      for (auto& node : nodes) visit(node);
+    };
+    for (stream::Rule& rule : pack->rules) {
+      if (!rule.hot.empty()) visit(rule.answer);
+      each(rule.hot), each(rule.cold);
+      if (rule.who) visit(*rule.who);
+      for (auto& [name, node] : rule.needs) visit(node);
+      for (auto& field : rule.state)
+        if (field.write) visit(*field.write);
+      for (auto& output : rule.outputs) visit(output.node);
+      for (auto& cause : rule.causes)
+        if (!rule.hot.empty()) visit(cause.node);
+    }
   }
 
   void keep_scripts() {
@@ -100,6 +127,7 @@ struct Load {
     check_cases(collection);
     graph = std::make_unique<stream::Graph>(pack->signals);
     trace_rules();
+    drop_unused_nodes();
     pack->graph = std::move(graph);
     pack->text = pack_text(files);
     pack->hash = pack_hash(pack->text);

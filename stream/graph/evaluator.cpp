@@ -21,10 +21,8 @@ void Evaluator::State::prepare(NodeId id) {
   computed[index(id)] = never;
   made.takers = 0;
   for (std::size_t i = 0; i < of.arity; ++i) ++step(of.arguments[i]).takers;
-  if (of.op == Op::constant) {
-    column(id).assign(1, (*graph)[id].attributes.number);
-    computed[index(id)] = for_ever;
-  }
+  if (of.op == Op::constant) column(id).assign(1, (*graph)[id].attributes.number);
+  if (of.op == Op::constant || of.shape == Shape::window || of.shape == Shape::finding) computed[index(id)] = for_ever;
 }
 
 // Between two ticks samples of many jobs came, so nothing of this one is in the processor's cache: what the next nodes

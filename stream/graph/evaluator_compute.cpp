@@ -21,9 +21,6 @@ Level level_of(Group group) noexcept {
 
 void Evaluator::State::write(NodeId id, const NodeStep& of, std::size_t n) {
   switch (of.op) {
-    case Op::constant:
-    case Op::window:
-    case Op::finding: return;
     case Op::spread:
     case Op::at: return spread(id, of);
     case Op::state:
@@ -142,11 +139,12 @@ void Evaluator::State::member_by_member(NodeId id, const NodeStep& of, std::size
         literals.push_back(literal ? *literal : leaves->symbol(std::get<std::string>(value)));
       }
       return kernel.is(x(0).values, literals.data(), literals.size(), mask, n);
-    case Op::conjunction: return kernel.conjunction(m(0), m(1), mask, n);
-    case Op::disjunction: return kernel.disjunction(m(0), m(1), mask, n);
-    case Op::negation: return kernel.negation(m(0).values, mask, n);
-    case Op::surely: return kernel.surely(m(0).values, mask, n);
-    case Op::maybe: return kernel.maybe(m(0).values, mask, n);
+    case Op::conjunction:
+    case Op::disjunction: {
+      std::array<MaskOperand, most_arguments> masks{};
+      for (std::size_t i = 0; i < of.arity; ++i) masks[i] = m(i), masks[i].form = of.forms[i];
+      return (of.op == Op::conjunction ? kernel.conjunction : kernel.disjunction)(masks.data(), of.arity, mask, n);
+    }
     default: assert(false);
   }
 }

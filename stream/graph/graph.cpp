@@ -56,6 +56,8 @@ std::string key_of(const Node& node) {
   key.text(node.type.unit);
   key.number(static_cast<std::uint64_t>(node.arguments.size()));
   for (const NodeId argument : node.arguments) key.number(static_cast<std::uint64_t>(argument));
+  for (const MaskForm form : node.forms)
+    key.number(static_cast<std::uint64_t>(form.unknown) << 1 | std::uint64_t{form.opposite});
   const Attributes& a = node.attributes;
   key.number(a.number);
   key.number(static_cast<std::uint64_t>(a.values.size()));
@@ -104,6 +106,7 @@ NodeId Graph::intern(Node node) {
     step.arity = static_cast<std::uint8_t>(node.arguments.size());
     assert(node.arguments.size() <= step.arguments.size());
     std::copy(node.arguments.begin(), node.arguments.end(), step.arguments.begin());
+    std::copy(node.forms.begin(), node.forms.end(), step.forms.begin());
     steps_.resize(nodes_.size());
     steps_.push_back(step);
     nodes_.push_back(std::move(node));
@@ -174,6 +177,19 @@ std::vector<NodeId> Graph::reach(std::span<const NodeId> roots) const {
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+std::unordered_map<NodeId, NodeId> Graph::keep(std::span<const NodeId> roots) {
+  Graph kept{*signals_};
+  kept.peers_ = std::move(peers_);
+  std::unordered_map<NodeId, NodeId> now;
+  for (const NodeId id : reach(roots)) {
+    Node node = std::move(nodes_[static_cast<std::size_t>(id)]);
+    for (NodeId& argument : node.arguments) argument = now.at(argument);
+    now[id] = kept.intern(std::move(node));
+  }
+  *this = std::move(kept);
+  return now;
 }
 
 }  // namespace tocsin::stream

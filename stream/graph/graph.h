@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "stream/graph/mask_form.h"
 #include "stream/graph/operations.h"
 #include "stream/values/result.h"
 #include "stream/values/signal.h"
@@ -93,7 +94,14 @@ struct Node {
   Type type;
   std::vector<NodeId> arguments;
   Attributes attributes;
+  std::vector<MaskForm> forms{};  // of a conjunction's or disjunction's arguments, one for each; else empty
 };
+
+// Whether the node is a conjunction or a disjunction: the nodes that &, |, ~, surely and maybe make.
+[[nodiscard]] constexpr bool joins_masks(Op op) noexcept { return op == Op::conjunction || op == Op::disjunction; }
+
+// What was joined of more masks is several nodes.
+inline constexpr std::size_t most_arguments = 10;
 
 // What an evaluator reads of a node at each tick, in few bytes: attempts that one graph judges share it.
 struct NodeStep {
@@ -103,7 +111,8 @@ struct NodeStep {
   bool of_window = false;
   bool lends = false;  // each value depends on the arguments at this tick alone, and is written
   std::uint8_t arity = 0;
-  std::array<NodeId, 3> arguments{};
+  std::array<NodeId, most_arguments> arguments{};
+  std::array<MaskForm, most_arguments> forms{};
 };
 
 // The operations that tracing leaves of a pack's rules. Nodes are hash-consed: rules share equal nodes. Arguments come
@@ -139,6 +148,8 @@ class Graph {
 
   // The ids that `roots` need, in the order of evaluation.
   [[nodiscard]] std::vector<NodeId> reach(std::span<const NodeId> roots) const;
+  // Drops the nodes that `roots` do not need. Gives the new id of each node that it keeps.
+  std::unordered_map<NodeId, NodeId> keep(std::span<const NodeId> roots);
   // One line: "%6 = %2 / %5  per gpu  ratio".
   [[nodiscard]] std::string describe(NodeId id) const;
 

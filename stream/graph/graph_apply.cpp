@@ -193,10 +193,67 @@ Result<NodeId> Graph::Application::is_any() {
   return make({Shape::mask, type(0).level, "none"}, std::move(kept));
 }
 
+namespace {
+
+MaskForm form_of(Op op) {
+  switch (op) {
+    case Op::negation: return MaskForm::negation();
+    case Op::surely: return MaskForm::surely();
+    case Op::maybe: return MaskForm::maybe();
+    default: return {};
+  }
+}
+
+// The operation that a node is when it is read in this form: ~(a | b) is ~a & ~b; surely and maybe apply to each side.
+Op read_as(const Node& node, MaskForm form) {
+  if (!form.opposite) return node.op;
+  return node.op == Op::conjunction ? Op::disjunction : Op::conjunction;
+}
+
+bool never_unknown(const Node& node) {
+  return node.op == Op::w_seen || node.op == Op::w_within || node.op == Op::w_older_than || node.op == Op::known;
+}
+
+}  // namespace
+
+void Graph::Application::add_term(NodeId mask, MaskForm form, Op joining,
+                                  std::vector<std::pair<NodeId, MaskForm>>& terms) const {
+  const Node& node = graph[mask];
+  if (joins_masks(node.op) && (node.arguments.size() == 1 || read_as(node, form) == joining)) {
+    for (std::size_t i = 0; i < node.arguments.size(); ++i)
+      add_term(node.arguments[i], form.after(node.forms[i]), joining, terms);
+    return;
+  }
+  if (never_unknown(node)) form.unknown = MaskForm::Unknown::stays;
+  terms.emplace_back(mask, form);
+}
+
 Result<NodeId> Graph::Application::masks() {
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (auto fine = want(i, Shape::mask); !fine) return fine.error();
-  return make_mask();
+  const Type type_of{Shape::mask, meet(), "none"};
+  const MaskForm form = form_of(op);
+  Op joining = op;
+  if (arguments.size() == 1) joining = joins_masks(at(0).op) ? read_as(at(0), form) : Op::conjunction;
+  std::vector<std::pair<NodeId, MaskForm>> terms;
+  for (const NodeId mask : arguments) add_term(mask, form, joining, terms);
+  std::sort(terms.begin(), terms.end());
+  terms.erase(std::unique(terms.begin(), terms.end()), terms.end());
+  if (terms.size() == 1) joining = Op::conjunction;
+  const auto join = [&](std::size_t count) {
+    Node node{joining, type_of, {}, {}, {}};
+    for (std::size_t i = 0; i < count; ++i)
+      node.arguments.push_back(terms[i].first), node.forms.push_back(terms[i].second);
+    return graph.intern(std::move(node));
+  };
+  while (terms.size() > most_arguments) {
+    const NodeId first = join(most_arguments);
+    terms.erase(terms.begin(), terms.begin() + most_arguments);
+    terms.emplace_back(first, MaskForm{});
+  }
+  const auto& [mask, last] = terms.front();
+  if (terms.size() == 1 && last == MaskForm{} && graph[mask].type.level == type_of.level) return mask;
+  return join(terms.size());
 }
 
 Result<NodeId> Graph::Application::choice() {

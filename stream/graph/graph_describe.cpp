@@ -42,15 +42,22 @@ std::string Graph::describe(NodeId id) const {
       text += "finding";
       for (const std::string& rule : a.findings) text += " " + rule;
       break;
-    case Op::negate:
-    case Op::negation: text += std::string{entry.name} + place(node.arguments[0]); break;
+    case Op::negate: text += std::string{entry.name} + place(node.arguments[0]); break;
     case Op::add:
     case Op::subtract:
     case Op::multiply:
     case Op::divide:
+      text += place(node.arguments[0]) + " " + std::string{entry.name} + " " + place(node.arguments[1]);
+      break;
     case Op::conjunction:
     case Op::disjunction:
-      text += place(node.arguments[0]) + " " + std::string{entry.name} + " " + place(node.arguments[1]);
+      for (std::size_t i = 0; i < node.arguments.size(); ++i) {
+        if (i > 0) text += " " + std::string{entry.name} + " ";
+        const MaskForm form = node.forms[i];
+        if (form.opposite) text += "~";
+        text += place(node.arguments[i]);
+        if (form.decides()) text += form.unknown == MaskForm::Unknown::no ? ":surely()" : ":maybe()";
+      }
       break;
     default: {
       std::string_view word = entry.name;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "stream/graph/mask_form.h"
 #include "stream/values/value.h"
 
 namespace tocsin::stream {
@@ -15,6 +16,7 @@ struct Operand {
 struct MaskOperand {
   const Truth* values;
   bool one_for_all = false;
+  MaskForm form{};  // of a conjunction or disjunction
 };
 
 // The loops over members. Compiled twice from one source, for AVX2 and for the x86-64 baseline. Both give the same
@@ -32,11 +34,8 @@ struct Kernels {
   Compare finite_above, surely_below;  // where either is unknown: no; an infinite number is not above
   void (*known)(const double*, Truth*, std::size_t);
   void (*is)(const double*, const double* values, std::size_t values_count, Truth*, std::size_t);
-  void (*conjunction)(MaskOperand, MaskOperand, Truth*, std::size_t);
-  void (*disjunction)(MaskOperand, MaskOperand, Truth*, std::size_t);
-  void (*negation)(const Truth*, Truth*, std::size_t);
-  void (*surely)(const Truth*, Truth*, std::size_t);
-  void (*maybe)(const Truth*, Truth*, std::size_t);
+  void (*conjunction)(const MaskOperand*, std::size_t masks_count, Truth*, std::size_t);
+  void (*disjunction)(const MaskOperand*, std::size_t masks_count, Truth*, std::size_t);
   void (*choose)(MaskOperand, Operand, Operand, double*, std::size_t);
 
   // Over the known numbers of a column, without NaN. The result is absent if none is known, never `measured_nan`.

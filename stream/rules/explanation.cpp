@@ -83,11 +83,8 @@ void Explanation::write(Slot slot, AlertTransition& transition) const {
 void Explanation::assumptions(Slot slot, std::vector<std::string>& out) const {
   std::map<std::string, std::set<std::string_view>> assumed;  // by signal
   for (const NodeId id : rule_->hot) {
-    const Node& node = (*graph_)[id];
-    for (const std::string& signal : decided_without(id, slot))
-      assumed[signal].insert(node.op == Op::maybe  ? "assumed yes"
-                             : node.op == Op::fill ? "a default is used"
-                                                   : "assumed no");
+    decided_without(id, slot,
+                    [&](const std::string& signal, std::string_view taken) { assumed[signal].insert(taken); });
   }
   std::map<std::string_view, std::vector<std::string>> signals;  // one sentence for all that are treated alike
   for (const auto& [signal, taken] : assumed)
@@ -96,12 +93,30 @@ void Explanation::assumptions(Slot slot, std::vector<std::string>& out) const {
     out.push_back(join(names) + (names.size() == 1 ? " is" : " are") + " missing: " + std::string{taken});
 }
 
-std::vector<std::string> Explanation::decided_without(NodeId id, Slot slot) const {
+void Explanation::decided_without(NodeId id, Slot slot, const Assumed& assumed) const {
   const Node& node = (*graph_)[id];
-  if (node.op == Op::surely || node.op == Op::maybe || node.op == Op::fill)
-    return missing(node.arguments[0], rule_->per, slot);
-  if (column_of(node.op) == node.op || !unknown(id, Shape::column, rule_->per, slot)) return {};
-  return {graph_->signals()[(*graph_)[node.arguments[0]].attributes.window->signal].name};
+  if (node.op == Op::fill)
+    for (const std::string& signal : missing(node.arguments[0], rule_->per, slot))
+      assumed(signal, "a default is used");
+  if (joins_masks(node.op)) return joined_without(node, slot, assumed);
+  if (column_of(node.op) != node.op && unknown(id, Shape::column, rule_->per, slot))
+    assumed(graph_->signals()[(*graph_)[node.arguments[0]].attributes.window->signal].name, "assumed no");
+}
+
+// What stands for an unknown mask matters only where no other mask decides.
+void Explanation::joined_without(const Node& node, Slot slot, const Assumed& assumed) const {
+  const Truth deciding = node.op == Op::conjunction ? Truth::no : Truth::yes;
+  for (std::size_t i = 0; i < node.arguments.size() && node.type.level <= rule_->per; ++i) {
+    const Truth truth = values_->truth_at(node.arguments[i], rule_->per, slot);
+    if (truth != Truth::unknown && node.forms[i].of(truth) == deciding) return;
+  }
+  for (std::size_t i = 0; i < node.arguments.size(); ++i) {
+    const MaskForm form = node.forms[i];
+    if (!form.decides()) continue;
+    const bool yes = form.unknown == MaskForm::Unknown::yes;
+    for (const std::string& signal : missing(node.arguments[i], rule_->per, slot))
+      assumed(signal, yes ? "assumed yes" : "assumed no");
+  }
 }
 
 bool Explanation::unknown(NodeId id, Shape shape, Level level, Slot slot) const {
@@ -240,12 +255,10 @@ void Explanation::write_actions(Slot slot, AlertTransition& transition) const {
 }
 
 void Explanation::doubted(NodeId root, Slot slot, std::set<std::string>& signals) const {
-  const auto add = [&](std::vector<std::string> names) {
-    for (std::string& name : names) signals.insert(std::move(name));
-  };
-  add(missing(root, rule_->per, slot));
+  for (std::string& name : missing(root, rule_->per, slot)) signals.insert(std::move(name));
   const NodeId roots[] = {root};
-  for (const NodeId id : graph_->reach(roots)) add(decided_without(id, slot));
+  for (const NodeId id : graph_->reach(roots))
+    decided_without(id, slot, [&](const std::string& signal, std::string_view) { signals.insert(signal); });
 }
 
 std::string Explanation::not_known(Slot slot, const AlertTransition& transition) const {

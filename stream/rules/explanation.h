@@ -71,7 +71,9 @@ class Explanation {
   // `shape`: of its values, or a column where a mask of a window was made of one.
   [[nodiscard]] bool unknown(NodeId node, Shape shape, Level level, Slot slot) const;
   // The signals that are unknown, and that surely(), maybe(), fill() or a mask of a window decides without.
-  [[nodiscard]] std::vector<std::string> decided_without(NodeId node, Slot slot) const;
+  using Assumed = std::function<void(const std::string& signal, std::string_view taken)>;
+  void decided_without(NodeId node, Slot slot, const Assumed& assumed) const;
+  void joined_without(const Node& node, Slot slot, const Assumed& assumed) const;
 
   const Rule* rule_;
   const Graph* graph_;

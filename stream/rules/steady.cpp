@@ -83,14 +83,7 @@ class Comparison {
     const Column a = now_.column(id), b = later_.column(id);
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
   }
-  [[nodiscard]] bool all_are(NodeId id, Truth truth) const {
-    const Mask mask = now_.mask(id);
-    return !mask.empty() && std::ranges::all_of(mask, [&](Truth one) { return one == truth; });
-  }
-  // A side that decides by itself.
-  [[nodiscard]] bool decided(const Node& node, Truth truth) const {
-    return std::ranges::any_of(node.arguments, [&](NodeId id) { return fixed(id) && all_are(id, truth); });
-  }
+  [[nodiscard]] Way joined(const Node& node) const;
   [[nodiscard]] Way of_window(NodeId id, const Node& node) const;
   [[nodiscard]] Way of(NodeId id, const Node& node) const;
 
@@ -106,6 +99,21 @@ Way Comparison::of_window(NodeId id, const Node& node) const {
   if (std::ranges::none_of(now_.column(id), [](double x) { return is_number(x); })) return Way::fixed;
   if (!all_fixed(node, 1)) return Way::any;  // the limit of an age
   return !grows ? Way::any : node.op == Op::w_within ? Way::down : Way::up;
+}
+
+Way Comparison::joined(const Node& node) const {
+  const Truth deciding = node.op == Op::conjunction ? Truth::no : Truth::yes;
+  Way all = Way::fixed;
+  for (std::size_t i = 0; i < node.arguments.size(); ++i) {
+    const MaskForm form = node.forms[i];
+    const Way one = way(node, i);
+    const Mask mask = now_.mask(node.arguments[i]);
+    if (one == Way::fixed && !mask.empty() &&
+        std::ranges::all_of(mask, [&](Truth truth) { return form.of(truth) == deciding; }))
+      return Way::fixed;
+    all = join({all, form.opposite ? opposite(one) : one});
+  }
+  return all;
 }
 
 Way Comparison::of(NodeId id, const Node& node) const {
@@ -136,12 +144,9 @@ Way Comparison::of(NodeId id, const Node& node) const {
     case Op::below:
     case Op::at_most: return join({opposite(way(node, 0)), way(node, 1)});
     case Op::choose: return way(node, 0) == Way::fixed ? join({way(node, 1), way(node, 2)}) : Way::any;
-    case Op::negate:
-    case Op::negation: return opposite(way(node, 0));
+    case Op::negate: return opposite(way(node, 0));
     case Op::at:
     case Op::spread:
-    case Op::surely:
-    case Op::maybe:
     case Op::g_min:
     case Op::g_max:
     case Op::g_sum:
@@ -150,8 +155,8 @@ Way Comparison::of(NodeId id, const Node& node) const {
     case Op::m_all: return way(node, 0);
     case Op::m_at_least: return all_fixed(node, 1) ? way(node, 0) : Way::any;
     case Op::m_at_most: return all_fixed(node, 1) ? opposite(way(node, 0)) : Way::any;
-    case Op::conjunction: return decided(node, Truth::no) ? Way::fixed : join({way(node, 0), way(node, 1)});
-    case Op::disjunction: return decided(node, Truth::yes) ? Way::fixed : join({way(node, 0), way(node, 1)});
+    case Op::conjunction:
+    case Op::disjunction: return joined(node);
     default: return Way::any;
   }
 }

@@ -194,11 +194,18 @@ Answer GraphOracle::answer_of_member(const Node& node, std::size_t slot) {
       }
       return compare(x(0), 0.0, [any](double, double) { return any; });
     }
-    case Op::conjunction: return both(m(0), m(1));
-    case Op::disjunction: return either(m(0), m(1));
-    case Op::negation: return opposite(m(0));
-    case Op::surely: return m(0).value_or(false);
-    case Op::maybe: return m(0).value_or(true);
+    case Op::conjunction:
+    case Op::disjunction: {
+      Answer all = node.op == Op::conjunction;
+      for (std::size_t i = 0; i < node.arguments.size(); ++i) {
+        Answer one = m(i);
+        if (node.forms[i].unknown == stream::MaskForm::Unknown::no) one = one.value_or(false);
+        if (node.forms[i].unknown == stream::MaskForm::Unknown::yes) one = one.value_or(true);
+        if (node.forms[i].opposite) one = opposite(one);
+        all = node.op == Op::conjunction ? both(all, one) : either(all, one);
+      }
+      return all;
+    }
     case Op::spread: {
       const Value& of = value(node.arguments[0]);
       const Place at = members_.in(node.type.level, slot, of.level);

@@ -74,6 +74,41 @@ TEST_CASE("what two rules share is one node") {
   CHECK(s.graph.size() == size);
 }
 
+TEST_CASE("masks that mean the same are one node, however they were written") {
+  Sketch s;
+  const auto a = s.make(Op::above, {s.mean("loss"), s.graph.constant(1)});
+  const auto b = s.make(Op::w_seen, {s.window("loss")});
+  const auto c = s.make(Op::below, {s.mean("loss"), s.graph.constant(0)});
+  const auto all = [&](NodeId x, NodeId y) { return s.make(Op::conjunction, {x, y}); };
+  const auto any = [&](NodeId x, NodeId y) { return s.make(Op::disjunction, {x, y}); };
+  const auto no = [&](NodeId x) { return s.make(Op::negation, {x}); };
+  const auto surely = [&](NodeId x) { return s.make(Op::surely, {x}); };
+  const auto maybe = [&](NodeId x) { return s.make(Op::maybe, {x}); };
+  CHECK(all(a, all(b, c)) == all(all(c, a), b));
+  CHECK(all(a, a) == a);
+  CHECK(no(no(a)) == a);
+  CHECK(no(all(a, b)) == any(no(a), no(b)));
+  CHECK(surely(no(a)) == no(maybe(a)));
+  CHECK(surely(all(a, c)) == all(surely(a), surely(c)));
+  CHECK(maybe(surely(a)) == surely(a));
+  CHECK(surely(b) == b);  // seen() is never unknown
+  CHECK(all(a, b) != any(a, b));
+  CHECK(s.graph[all(a, all(b, c))].arguments.size() == 3);
+}
+
+TEST_CASE("a conjunction of more masks than a node takes is several nodes") {
+  Sketch s;
+  NodeId all = s.make(Op::above, {s.mean("loss"), s.graph.constant(100)});
+  for (int i = 0; i < 30; ++i) {
+    const auto one = s.make(Op::above, {s.mean("loss"), s.graph.constant(i)});
+    all = s.make(Op::conjunction, {all, one});
+    CHECK(s.graph[all].arguments.size() <= most_arguments);
+  }
+  const auto kept = s.graph.keep(std::array{all});
+  CHECK(s.graph[kept.at(all)].op == Op::conjunction);
+  CHECK(s.graph.size() < 31 + 31 + 2 + 5);  // comparisons, limits, the mean of a window, and the conjunctions
+}
+
 TEST_CASE("the coarser argument is spread to the finer level, a value for all is not") {
   Sketch s;
   const auto both = s.make(Op::divide, {s.mean("memory"), s.mean("sm")});

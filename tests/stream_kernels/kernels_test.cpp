@@ -241,13 +241,19 @@ TEST_CASE("masks join as Kleene says, in both kernel sets") {
       const Truth one = static_cast<Truth>(random.below(3));
       std::vector<Truth> both_of(n), either(n), with_one(n), one_with(n), no(n), sure(n), may(n);
       std::vector<double> chosen(n), chosen_one(n);
-      set->conjunction({a.data()}, {b.data()}, both_of.data(), n);
-      set->disjunction({a.data()}, {b.data()}, either.data(), n);
-      set->conjunction({a.data()}, {&one, true}, with_one.data(), n);
-      set->disjunction({&one, true}, {b.data()}, one_with.data(), n);
-      set->negation(a.data(), no.data(), n);
-      set->surely(a.data(), sure.data(), n);
-      set->maybe(a.data(), may.data(), n);
+      const auto all = [&](std::vector<MaskOperand> masks, std::vector<Truth>& out) {
+        set->conjunction(masks.data(), masks.size(), out.data(), n);
+      };
+      const auto any = [&](std::vector<MaskOperand> masks, std::vector<Truth>& out) {
+        set->disjunction(masks.data(), masks.size(), out.data(), n);
+      };
+      all({{a.data()}, {b.data()}}, both_of);
+      any({{a.data()}, {b.data()}}, either);
+      all({{a.data()}, {&one, true}}, with_one);
+      any({{&one, true}, {b.data()}}, one_with);
+      all({{a.data(), false, MaskForm::negation()}}, no);
+      any({{a.data(), false, MaskForm::surely()}}, sure);
+      all({{a.data(), false, MaskForm::maybe()}}, may);
       const double five = 5;
       set->choose({a.data()}, {x.data()}, {y.data()}, chosen.data(), n);
       set->choose({n ? &one : nullptr, true}, {&five, true}, {y.data()}, chosen_one.data(), n);
