@@ -96,8 +96,7 @@ void Explanation::assumptions(Slot slot, std::vector<std::string>& out) const {
 void Explanation::decided_without(NodeId id, Slot slot, const Assumed& assumed) const {
   const Node& node = (*graph_)[id];
   if (node.op == Op::fill)
-    for (const std::string& signal : missing(node.arguments[0], rule_->per, slot))
-      assumed(signal, "a default is used");
+    for (const std::string& signal : missing(node.arguments[0], rule_->per, slot)) assumed(signal, "a default is used");
   if (joins_masks(node.op)) return joined_without(node, slot, assumed);
   if (column_of(node.op) != node.op && unknown(id, Shape::column, rule_->per, slot))
     assumed(graph_->signals()[(*graph_)[node.arguments[0]].attributes.window->signal].name, "assumed no");
