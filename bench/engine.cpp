@@ -1,7 +1,7 @@
-// What the engine costs, on one core: a tick of the whole pack at 1,024 ranks, compiled and scripted, 1 to 64 copies of
-// the pack; an hour of 1,024 ranks × 20 signals replayed; what a change of the pack costs a running job. Repeat with:
-// build/release/bench/bench_engine [--quick] [tick] [copies] [scripted] [replay] [reload] TOCSIN_RULES names other
-// rules than the shipped ones.
+// What the engine costs, on one core: a tick of the whole pack at 1,024 ranks and at 8, compiled and scripted, 1 to 64
+// copies of the pack; an hour of 1,024 ranks × 20 signals replayed; what a change of the pack costs a running job.
+// Repeat with: build/release/bench/bench_engine [--quick] [tick] [copies] [scripted] [replay] [reload] TOCSIN_RULES
+// names other rules than the shipped ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -263,7 +263,8 @@ int main(int argc, char** argv) {
   const unsigned ranks = 1024, warm = chosen.quick ? 120 : 400;
   if (chosen("tick") || chosen("copies") || chosen("scripted")) {
     const double one = tick_cost(1, false, ranks, warm);
-    fmt::print("a tick of the whole pack, all periodic rules due, {} ranks: {:.0f} us\n", ranks, one);
+    fmt::print("a tick of the whole pack, all periodic rules due, {} ranks: {:.0f} us; 8 ranks: {:.0f} us\n", ranks,
+               one, tick_cost(1, false, 8, warm));
     if (chosen("copies"))
       for (const unsigned copies : {2u, 4u, 16u, 64u}) {
         const double cost = tick_cost(copies, false, ranks, warm);
