@@ -12,6 +12,7 @@
 #include "adapters/cli/say.h"
 #include "adapters/cli/usage.h"
 #include "adapters/formats/json.h"
+#include "adapters/packs/shadows.h"
 #include "dsl/cases/case_runner.h"
 #include "dsl/load/shared_files.h"
 #include "dsl/load/tunes.h"
@@ -53,7 +54,8 @@ int check(const std::vector<std::string>& directories, bool json) {
   const std::string& rules = read->places;
   packs::PackOutcome outcome = packs::compile(read->files);
   if (outcome.pack)
-    for (auto& failure : failures(outcome)) outcome.problems.push_back(std::move(failure));
+    for (auto& found : {failures(outcome), packs::shadows(read->files, *outcome.pack)})
+      outcome.problems.insert(outcome.problems.end(), found.begin(), found.end());
   if (json) {
     formats::Json report{{"ok", outcome.pack.has_value() && outcome.errors().empty()},
                          {"problems", formats::Json::array()},

@@ -9,6 +9,7 @@
 #include "adapters/packs/pattern_cache.h"
 #include "dsl/load/text_definitions.h"
 #include "dsl/lua/problems.h"
+#include "dsl/text/slips.h"
 #include "stream/values/nearest.h"
 
 namespace tocsin::adapters::packs {
@@ -21,14 +22,14 @@ struct Declared {
   const stream::SignalTable& signals;
   std::vector<dsl::Problem>& problems;
 
-  void problem(const dsl::text::Definition& of, std::string message) const {
+  void problem(const dsl::text::Definition& of, std::string message, bool warning = false) const {
     const char* kind = of.kind == dsl::text::Definition::Kind::pattern ? "pattern '" : "parser '";
     problems.push_back({of.file,
                         of.line,
                         dsl::Problems{files}.source_line(of.file, of.line),
                         {},
                         kind + of.name + "': " + std::move(message),
-                        false});
+                        warning});
   }
   std::string near(const std::string& name) const {
     std::vector<std::string> names;
@@ -67,6 +68,10 @@ struct Declared {
         problem(of, value.name + " = \"" + source.text + "\" is none of its values" +
                         stream::nearest(source.text, signal->values) + ": add it to values in signals.lua");
   }
+  void slips(const dsl::text::Definition& of) const {
+    for (const std::string& line : of.lines)
+      if (auto slip = dsl::text::slip_in(line)) problem(of, std::move(slip->message), slip->warning);
+  }
   void check(const dsl::text::Definition& of) const {
     event(of, of.event);
     event(of, of.also);
@@ -102,12 +107,12 @@ class TextsInUse {
   std::vector<std::pair<dsl::PackFiles, std::weak_ptr<const stream::Extraction>>> known_;
 };
 
+}  // namespace
+
 dsl::text::Compiled compile_texts(const dsl::PackFiles& files) {
   static TextsInUse in_use;
   return in_use.compile(files);
 }
-
-}  // namespace
 
 PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets, Origin origin) {
   PackOutcome outcome;
@@ -126,9 +131,12 @@ PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets, Or
                                 false});
   if (rules.pack && texts.extraction) {
     const Declared declared{files, rules.pack->signals, outcome.problems};
-    const std::size_t before = outcome.problems.size();
-    for (const auto& definition : dsl::read_text_definitions(files).definitions) declared.check(definition);
-    if (outcome.problems.size() > before) return outcome;
+    const std::size_t before = outcome.errors().size();
+    for (const auto& definition : dsl::read_text_definitions(files).definitions) {
+      declared.check(definition);
+      if (origin == Origin::files) declared.slips(definition);
+    }
+    if (outcome.errors().size() > before) return outcome;
   }
   if (rules.pack && texts.extraction) outcome.pack = stream::LoadedPack{std::move(rules.pack), texts.extraction};
   return outcome;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dsl/load/loader.h"
+#include "dsl/text/extraction.h"
 #include "stream/ports.h"
 
 namespace tocsin::adapters::packs {
@@ -24,5 +25,8 @@ enum class Origin { files, log };
 // Rules, patterns and parsers together.
 [[nodiscard]] PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets = {},
                                   Origin origin = Origin::files);
+
+// Patterns and parsers alone. What is in use already is not compiled again.
+[[nodiscard]] dsl::text::Compiled compile_texts(const dsl::PackFiles& files);
 
 }  // namespace tocsin::adapters::packs

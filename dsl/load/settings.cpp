@@ -71,11 +71,14 @@ bool take_name(const Table& table, const std::string& key, const std::string& na
       table.collection().names_of_signals.emplace(name, Collection::SignalName{signal, place.file, place.line});
   if (fresh) return true;
   const auto& [first, file, line] = at->second;
+  const std::string there = file + ":" + std::to_string(line);
   if (signal != first)
-    table.problem(key, "'" + name + "' names two signals, '" + first + "' (" + file + ":" + std::to_string(line) +
-                           ") and '" + signal + "': take it from one of them");
-  else if (key.empty()) table.problem(key, "signal '" + name + "' is defined twice: remove one");
-  else table.problem(key, "'" + name + "' names '" + signal + "' twice: remove one");
+    table.problem(key, "'" + name + "' names two signals, '" + first + "' (" + there + ") and '" + signal +
+                           "': read '" + first + "', or give this one another name");
+  else if (!key.empty()) table.problem(key, "'" + name + "' names '" + signal + "' twice: remove one");
+  else
+    table.problem(key, "signal '" + name + "' is defined twice, first at " + there +
+                           ": give this one another name; tune \"" + name + "\" { … } changes row and lateness");
   return false;
 }
 

@@ -81,6 +81,7 @@ void read_definition(const Table& table, Definition::Kind kind, const std::strin
   definition.name = name;
   definition.file = table.place().file;
   definition.line = table.place().line;
+  definition.about = text("about");
   using Generic = Definition::Generic;
   definition.generic = table.one_of("generic", {Generic::bars, Generic::lines}).value_or(Generic::no);
   if (pattern && definition.generic != Generic::no)

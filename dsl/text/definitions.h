@@ -45,6 +45,7 @@ struct Definition {
   Kind kind = Kind::pattern;
   std::string name, file;
   int line = 0;
+  std::string about;  // for the reader: a line that it reads, or words
 
   // A parser of bars, or of lines, that no framework's parser reads; bars come first.
   enum class Generic : std::uint8_t { no, bars, lines };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "dsl/text/slips.h"
+
 namespace tocsin::dsl::text {
 namespace {
 
@@ -21,19 +23,18 @@ class DefinitionReader {
   }
 
   std::unique_ptr<Regex> expression(const std::string& text, std::string_view key) {
+    if (const std::string set = group_in_set(text); !set.empty()) return refuse(set);
     RE2::Options options;
     options.set_encoding(RE2::Options::EncodingLatin1);  // lines are bytes
     options.set_log_errors(false);
     options.set_max_mem(8 << 20);
     auto compiled = std::make_unique<Regex>(for_capturing(text), options);
     if (compiled->ok() && compiled->NumberOfCapturingGroups() > most_groups) {
-      problem("too many groups in " + std::string(key) + "; write (?:…) where nothing is captured");
-      return nullptr;
+      return refuse("too many groups in " + std::string(key) + "; write (?:…) where nothing is captured");
     }
     if (compiled->ok()) return compiled;
-    problem("RE2 does not take `" + text + "` in " + std::string(key) + ": " + compiled->error() +
-            "; write it without look-around, back-references and possessive repeats");
-    return nullptr;
+    return refuse("RE2 does not take `" + text + "` in " + std::string(key) + ": " + compiled->error() + "; " +
+                  remedy(compiled->error_code()));
   }
 
   std::unique_ptr<Regex> optional(const std::string& text, std::string_view key) {
@@ -43,6 +44,12 @@ class DefinitionReader {
   int capture(const std::string& name, std::string_view key) {
     if (name.empty()) return no_capture;
     if (auto found = captures_.find(name); found != captures_.end()) return found->second;
+    if (refused_) return no_capture;  // the group may be in that expression
+    for (const std::string& line : definition_.lines)
+      if (const auto slip = slip_in(line); slip && !slip->warning) {
+        problem(slip->message);
+        return no_capture;
+      }
     problem("no expression in line has a group named \"" + name + "\", which " + std::string(key) +
             " asks for; write (?P<" + name + ">…) around it");
     return no_capture;
@@ -90,8 +97,24 @@ class DefinitionReader {
   }
 
  private:
+  std::nullptr_t refuse(const std::string& what) {
+    problem(what);
+    refused_ = true;
+    return nullptr;
+  }
+  static const char* remedy(RE2::ErrorCode code) {
+    switch (code) {
+      case RE2::ErrorMissingBracket: return "write \\[ for a bracket of the line, or end the set of characters with ]";
+      case RE2::ErrorMissingParen:
+      case RE2::ErrorUnexpectedParen: return "write \\( and \\) for those of the line, and end each group with )";
+      case RE2::ErrorRepeatArgument: return "write \\*, \\+ or \\? for a sign of the line";
+      default: return "write it without look-around, back-references and possessive repeats";
+    }
+  }
+
   const Definition& definition_;
   std::vector<TextProblem>& problems_;
+  bool refused_ = false;  // an expression
   std::map<std::string, int> captures_;
 };
 
@@ -116,9 +139,14 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
   for (const Definition& definition : definitions) {
     DefinitionReader reading(definition, problems);
     const auto [other, first] = named.try_emplace({static_cast<int>(definition.kind), definition.name}, &definition);
-    if (!first)
-      reading.problem("the name is taken by " + other->second->file + ":" + std::to_string(other->second->line) +
-                      "; choose another");
+    if (!first) {
+      // Of two files the one that leads is of the directory that was added.
+      const bool one_file = other->second->file == definition.file;
+      const Definition &taken = one_file ? *other->second : definition,
+                       &second = one_file ? definition : *other->second;
+      DefinitionReader(second, problems)
+          .problem("the name is taken by " + taken.file + ":" + std::to_string(taken.line) + "; choose another");
+    }
     if (definition.lines.empty()) reading.problem("no line; write line = [[…]]");
 
     const auto index = static_cast<std::uint32_t>(set->rules_.size());
@@ -175,8 +203,10 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
       const Definition& definition = definitions[set->expressions_[scan.scanned_for[refusal.expression].front()].rule];
       DefinitionReader(definition, problems)
           .problem("Vectorscan does not take `" + texts[which][refusal.expression] + "`: " + refusal.message +
-                   "; RE2 does, so write it in the syntax that both know: no \\pN or \\C, bounded repeats below 1000, "
-                   "and something that must occur");
+                   (refusal.message == matches_empty_text
+                        ? ", and so occurs in every line; write something that must occur"
+                        : "; RE2 does, so write it in the syntax that both know: no \\pN or \\C, and bounded repeats "
+                          "below 1000"));
     }
   }
   if (problems.size() != before) return nullptr;

@@ -126,7 +126,7 @@ DatabaseHandle compiled(const std::vector<std::string>& texts, std::vector<Scann
       const std::unique_ptr<hs_compile_error_t, FreeError> owned(error);
       refused.push_back({i, error ? error->message : "unknown error"});
     } else {
-      if (info->min_width == 0) refused.push_back({i, "it matches the empty text"});
+      if (info->min_width == 0) refused.push_back({i, matches_empty_text});
       free(info);
     }
   }

@@ -12,6 +12,8 @@
 
 namespace tocsin::dsl::text {
 
+inline constexpr const char* matches_empty_text = "it matches the empty text";  // why one is refused
+
 // All expressions of a pack as one Vectorscan database: finds which of them occur anywhere in a text. RE2 takes the
 // captures. Immutable, shared by the extractors of all shards; each shard scans with its own Scratch.
 class Scanner {

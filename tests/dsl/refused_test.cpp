@@ -242,7 +242,7 @@ TEST_CASE("a name that means two signals, or one twice, is refused with both sig
   };
   CHECK(has(
       with("  a = { kind = \"gauge\", aliases = { \"load\" } },\n  b = { kind = \"gauge\", aliases = { \"load\" } },"),
-      "signals.lua:3: 'load' names two signals, 'a' (signals.lua:2) and 'b': take it from one of them"));
+      "signals.lua:3: 'load' names two signals, 'a' (signals.lua:2) and 'b': read 'a', or give this one another name"));
   CHECK(has(with("  a = { kind = \"gauge\", aliases = { \"b\" } },\n  b = { kind = \"gauge\" },"),
             "signals.lua:3: 'b' names two signals, 'a' (signals.lua:2) and 'b'"));
   CHECK(has(with("  a = { kind = \"gauge\" },\n  b = { kind = \"gauge\", aliases = { \"a\" } },"),
