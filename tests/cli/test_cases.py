@@ -51,15 +51,15 @@ class Cases(unittest.TestCase):
     def test_a_parser_that_takes_a_line_from_another_is_warned_of_with_what_is_lost(self):
         ours = ('parser "ours" { about = "iter 120: loss 2.3412, time 300.00ms, mfu 10.00%%", %s line = [[iter (?P<step>INT): loss (?P<loss>NUM)]],\n'
                 '  samples = { step = "step", loss = "loss"%s }, states = { phase = "train" } }')
-        said, = self.check(ours % ("", ""))
-        self.assertRegex(said, r"warning: parser 'ours': it takes `iter 120: .*` from parser 'nanogpt' \(progress/frameworks\.lua:\d+\), "
+        printed, = self.check(ours % ("", ""))
+        self.assertRegex(printed, r"warning: parser 'ours': it takes `iter 120: .*` from parser 'nanogpt' \(progress/frameworks\.lua:\d+\), "
                                r"which made step_time of it too: add them to samples or states$")
         self.assertEqual(self.check(ours % ("", ", step_time = { find = [[time (NUM)ms]], scale = 0.001 }")), [])
-        said, = self.check(ours % ('generic = "lines",', ""))
-        self.assertRegex(said, r"`iter 120: .*` is read by parser 'nanogpt' .*, which comes first: take out generic$")
-        said, = self.check('parser "wide" { line = [[objective (?P<loss>NUM)]], samples = { loss = "loss" } }\n'
+        printed, = self.check(ours % ('generic = "lines",', ""))
+        self.assertRegex(printed, r"`iter 120: .*` is read by parser 'nanogpt' .*, which comes first: take out generic$")
+        printed, = self.check('parser "wide" { line = [[objective (?P<loss>NUM)]], samples = { loss = "loss" } }\n'
                            'parser "narrow" { about = "objective 2.5 of 3", line = [[objective (?P<loss>NUM) of 3]], samples = { loss = "loss" } }')
-        self.assertRegex(said, r"ours\.lua:2: warning: parser 'narrow': `objective 2\.5 of 3` is read by parser 'wide' \(.*:1\), which comes first: "
+        self.assertRegex(printed, r"ours\.lua:2: warning: parser 'narrow': `objective 2\.5 of 3` is read by parser 'wide' \(.*:1\), which comes first: "
                                r"write this one before it, or narrow one of their lines$")
 
     def test_a_slip_in_an_expression_says_what_to_write(self):
@@ -75,21 +75,21 @@ class Cases(unittest.TestCase):
             ("(?P<s>7)", "warning: parser 'ours': `(?P<s>7)` occurs in nearly every line"),
             ("(?P<s>INT)|", "it matches the empty text, and so occurs in every line; write something that must occur"),
         ):
-            said = self.check(f'parser "ours" {{ line = [[ {line}]], samples = {{ step = "s" }} }}'.replace("[[ ", "[["))
-            self.assertEqual(len(said), 1, said)
-            self.assertIn(message, said[0])
+            printed = self.check(f'parser "ours" {{ line = [[ {line}]], samples = {{ step = "s" }} }}'.replace("[[ ", "[["))
+            self.assertEqual(len(printed), 1, printed)
+            self.assertIn(message, printed[0])
         for line in ("^(?P<s>NUM)$", r"(?P<s>INT)%\|", "[%d] (?P<s>INT)", r"\[(?P<s>INT)\] of"):
             self.assertEqual(self.check(f'parser "ours" {{ line = [[{line}]], samples = {{ step = "s" }} }}'), [])
 
     def test_a_name_that_a_shipped_file_has_is_an_error_of_the_site_that_names_the_other(self):
-        said, = self.check('parser "nanogpt" { line = [[step (?P<s>INT) of ours]], samples = { step = "s" } }')
-        self.assertRegex(said, r'ours\.lua:1: parser "nanogpt": the name is taken by progress/frameworks\.lua:\d+; choose another$')
+        printed, = self.check('parser "nanogpt" { line = [[step (?P<s>INT) of ours]], samples = { step = "s" } }')
+        self.assertRegex(printed, r'ours\.lua:1: parser "nanogpt": the name is taken by progress/frameworks\.lua:\d+; choose another$')
         for signal, message in (
             ('loss = { kind = "gauge", owner = "job" }', r"signal 'loss' is defined twice, first at signals\.lua:\d+: give this one another name; tune"),
             ('ours = { kind = "gauge", owner = "job", aliases = { "loss" } }', r"'loss' names two signals, 'loss' \(signals\.lua:\d+\) and 'ours': read"),
         ):
-            said, = self.check(f"signals {{ {signal} }}", "signals.lua")
-            self.assertRegex(said, message)
+            printed, = self.check(f"signals {{ {signal} }}", "signals.lua")
+            self.assertRegex(printed, message)
 
     def test_a_name_that_no_case_has_is_no_success(self):
         done = tocsin("test", "--only", "no such case")
