@@ -77,7 +77,9 @@ std::string Graph::describe(NodeId id) const {
           for (const std::string& coordinate : coordinates(*a.peers)) group += " " + coordinate;
         list('"' + group + '"');
       }
-      text += (function ? "" : place(node.arguments[0]) + ":") + std::string{word} + "(" + inside + ")";
+      if (!function)
+        text += (node.arguments.empty() ? "job" : place(node.arguments[0])) + ":";  // job:age() has no argument
+      text += std::string{word} + "(" + inside + ")";
     }
   }
   text += "  per " + std::string{name(node.type.level)} + "  ";

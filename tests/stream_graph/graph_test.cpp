@@ -272,6 +272,11 @@ TEST_CASE("reach gives what roots need, arguments first") {
   CHECK(s.graph.describe(answer).ends_with("per gpu  mask"));
 }
 
+TEST_CASE("a word of the job itself is described without an argument") {
+  Sketch s;
+  CHECK(s.graph.describe(s.make(Op::job_age, {})) == "%0 = job:age()  per job  seconds");
+}
+
 TEST_CASE("the limit of at_least may be a column with a value for each group") {
   Sketch s;
   const auto low = s.make(Op::below, {s.mean("sm"), s.graph.constant(0.5)});
