@@ -52,10 +52,18 @@ struct Declared {
                              ", not an event: write samples = { " + name + " = … }");
     std::vector<std::string> known;
     for (const auto& field : signal->fields) known.push_back(field.name);
-    for (const auto& field : of.fields)
-      if (std::find(known.begin(), known.end(), field.name) == known.end())
+    for (const auto& field : of.fields) {
+      const auto place = std::find(known.begin(), known.end(), field.name) - known.begin();
+      if (place == std::ssize(known))
         problem(of, "event '" + name + "' has no field '" + field.name + "'" + stream::nearest(field.name, known) +
                         ": declare it in signals.lua, fields = { " + field.name + " = \"none\" }");
+      else if (signal->fields[place].unit == "text" && !makes_text(field))
+        problem(of, "field '" + field.name + "' of event '" + name + "' is a text, and fields makes numbers: write " +
+                        "texts = { " + field.name + " = … }");
+    }
+  }
+  [[nodiscard]] static bool makes_text(const dsl::text::Value& field) {
+    return field.textual || std::ranges::any_of(field.sources, [](const auto& source) { return !source.text.empty(); });
   }
   void sample(const dsl::text::Definition& of, const dsl::text::Value& value) const {
     const auto* signal = find(of, value.name, "signal");

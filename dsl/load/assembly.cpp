@@ -66,7 +66,8 @@ struct Assembly {
       const int line = problems().line_of_key(tune.file, tune.line, name);
       if (param == rule.params.end())
         problems().add(tune.file, line,
-                       "tune '" + tune.name + "': '" + name + "' is not in params" + nearest(name, params));
+                       "tune '" + tune.name + "': '" + name + "' is not in params" + nearest(name, params) +
+                           ": it has " + listed(params));
       else if (param->second.index() != value.index())
         problems().add(tune.file, line,
                        "tune '" + tune.name + "': params." + name +
@@ -286,8 +287,7 @@ struct Assembly {
         std::vector<std::string> needs{"end"};
         for (const auto& [name, of] : source.needs) needs.push_back(name);
         problems().add(source.file, line_of(source, "every"),
-                       "every = \"" + every + "\" is neither a time nor a need" + nearest(every, needs) +
-                           ": write \"10s\", the name of a need, or \"end\"");
+                       "every = \"" + every + "\" is neither a time, as \"10s\", nor one of " + listed(needs));
         only_events = false;
       }
     }

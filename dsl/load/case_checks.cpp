@@ -13,12 +13,6 @@ using stream::SignalDefinition;
 using stream::SignalKind;
 using Kind = CaseValue::Kind;
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 std::vector<std::string> causes(const RuleSource& rule) {
   std::vector<std::string> names;
   for (const auto& [cause, text] : rule.causes) names.push_back(cause);

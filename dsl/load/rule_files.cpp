@@ -171,8 +171,8 @@ void RuleFiles::read_files() {
     collection.signals_read = run_file(signals->first, signals->second);
   else
     problems.add("signals.lua", 0,
-                 "the file is missing. It declares the signals that rules may read: copy the shipped one, "
-                 "rules/signals.lua, here");
+                 "the file is missing. It declares the signals that rules may read: name the shipped rules before "
+                 "this directory (shipped DIR), or copy their signals.lua here");
   // A directory that is added to the shipped rules may have signals of its own.
   const auto of_a_site = [](const std::string& path, std::string_view name) {
     return path.size() > name.size() && path.ends_with(name) && path[path.size() - name.size() - 1] == '/' &&

@@ -21,6 +21,12 @@ bool has_key(std::string_view line, std::string_view key) {
 
 }  // namespace
 
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 void Problems::add(const std::string& file, int line, std::string message) {
   problems_.push_back({file, line, source_line(file, line), rule_, std::move(message), false});
   fatal_ = true;

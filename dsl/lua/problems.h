@@ -25,7 +25,8 @@ struct Problem {
   // A rule whose alert would not say what it must. Who judges with a pack refuses it (packs::compile).
   bool incomplete = false;
 };
-[[nodiscard]] std::string describe(const Problem& problem);  // "ranks.lua:14: …" and the line below it
+[[nodiscard]] std::string listed(const std::vector<std::string>& names);  // "one, two"
+[[nodiscard]] std::string describe(const Problem& problem);               // "ranks.lua:14: …" and the line below it
 
 // All of them for a person: a problem of many places once, in full at the first, with the next few by file and line; at
 // most 20 messages, and a last line that counts the rest. Each line ends with '\n'.

@@ -81,6 +81,12 @@ class Cases(unittest.TestCase):
         for line in ("^(?P<s>NUM)$", r"(?P<s>INT)%\|", "[%d] (?P<s>INT)", r"\[(?P<s>INT)\] of"):
             self.assertEqual(self.check(f'parser "ours" {{ line = [[{line}]], samples = {{ step = "s" }} }}'), [])
 
+    def test_a_text_among_the_fields_of_a_pattern_is_refused(self):
+        pattern = 'pattern "ours" {{ line = [[cannot start: (?P<m>.+)]], event = "startup_error", {} = {{ message = "m" }} }}'
+        printed, = self.check(pattern.format("fields"), "patterns/ours.lua")
+        self.assertRegex(printed, r"field 'message' of event 'startup_error' is a text, and fields makes numbers: write texts = \{ message = … \}$")
+        self.assertEqual(self.check(pattern.format("texts"), "patterns/ours.lua"), [])
+
     def test_a_name_that_a_shipped_file_has_is_an_error_of_the_site_that_names_the_other(self):
         printed, = self.check('parser "nanogpt" { line = [[step (?P<s>INT) of ours]], samples = { step = "s" } }')
         self.assertRegex(printed, r'ours\.lua:1: parser "nanogpt": the name is taken by progress/frameworks\.lua:\d+; choose another$')

@@ -63,12 +63,19 @@ TEST_CASE("what is listed and never read is a warning") {
   CHECK(has(problems_of(loaded, true), "warning: [r] need 'duty' is never read"));
 }
 
+TEST_CASE("every names a need, not its signal") {
+  std::string text = rule_text("    return keep");
+  text.replace(text.find("every = \"10s\""), 13, "every = \"memory\"");
+  CHECK(has(problems_of(load_rules(text)),
+            "every = \"memory\" is neither a time, as \"10s\", nor one of end, clock, duty, fault, mem"));
+}
+
 TEST_CASE("a tune of what is not there is reported") {
   const auto with = [](const std::string& text) {
     return problems_of(load_rules(rule_text("    return keep") + text));
   };
   CHECK(has(with("tune \"rr\" { }"), "tune: no rule 'rr'"));
-  CHECK(has(with("tune \"r\" { params = { shar = 1 } }"), "tune 'r': 'shar' is not in params (share?)"));
+  CHECK(has(with("tune \"r\" { params = { shar = 1 } }"), "tune 'r': 'shar' is not in params (share?): it has share"));
   CHECK(has(with("tune \"r\" { params = { share = \"much\" } }"),
             "tune 'r': params.share is of another kind in the rule"));
   CHECK(has(with("tune \"r\" { per = \"job\" }"), "tune 'r': 'per' cannot be tuned"));

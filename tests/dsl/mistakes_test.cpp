@@ -309,7 +309,8 @@ TEST_CASE("what is not of the language says so") {
   CHECK(has(reported("    return keep", "scope = \"jobs\","),
             "scope = \"jobs\": write \"attempt\", \"job\" or \"cluster\", or leave it out"));
   CHECK(has(problems_of(load({{"site.lua", ""}})),
-            "signals.lua: the file is missing. It declares the signals that rules may read: copy the shipped one"));
+            "signals.lua: the file is missing. It declares the signals that rules may read: name the shipped "
+            "rules before this directory (shipped DIR)"));
 }
 
 TEST_CASE("circles are load errors that name the circle") {
