@@ -123,7 +123,7 @@ rule "exception" {
   },
   evaluate = function(job, p)
     local own    = job.raised:except { exception = ends.others, part = "consequence" }
-    local first  = job.first:except { exception = ends.others, part = "consequence" }
+    local first  = ends.own_exceptions(job)
     local whole  = first:except { exception = "cut off" }
     local early  = ends.earliest(own, p.together)
     local linked = whole:where { link = links }
@@ -172,7 +172,7 @@ rule "exception_cut" {
     local part  = job.first:where { exception = "cut off" }
     -- A person's end, printed in pieces
     local asked = job.first:where { exception = { "KeyboardInterrupt", "SignalException", "SystemExit" } }:seen()
-    return part:seen() & ends.ended_by(job, part, p) & ~asked & ~job.finished:seen(),
+    return part:seen() & ends.ended_by(job, ends.own_exceptions(job), p) & ~asked & ~job.finished:seen(),
       {
         who = job.raised:where { exception = "cut off" }:seen(), place = part:first("place"),
         startup = ~ends.begun(job), cut = part:seen(), saved = job.saved:last("step"),

@@ -2,9 +2,6 @@
 
 local ends = shared "ends"
 
--- Exceptions that the program raised itself.
-local function own_of(job) return job.raised:except { exception = ends.others, part = "consequence" } end
-
 rule "cuda_out_of_memory" {
   family = "B1", severity = "critical", per = "job", every = { "oom", "nccl", "30s", "end" },
   summary = "CUDA out of memory",
@@ -17,7 +14,7 @@ rule "cuda_out_of_memory" {
   },
   -- NCCL warns of what it could not get; only where it fails then is it why the job ended.
   params = {
-    warnings = { "Cuda failure 'out of memory'", "Cuda failure 2 'out of memory'" }, wait = "60s", caught = 2,
+    warnings = { "Cuda failure 'out of memory'", "Cuda failure 2 'out of memory'" }, wait = "60s", caught = "2s",
     after = "60s",
   },
   yields_to = { "node_down" },
@@ -35,19 +32,18 @@ rule "cuda_out_of_memory" {
     local buffers = job.warned:where { message = p.warnings }:seen()
     -- Who finds no memory at its first use of a GPU did not fill it.
     local taken   = job.raised:where { part = "no room" }:seen()
-    local out     = (job.oom:seen() & ~taken) | (buffers & job.nccl:seen():any("job"))
-    local begun   = job.step:count():above(0):any("job")
+    local oom     = job.oom:seen() & ~taken & ~ends.of_earlier_start(job, job.oom)
+    local out     = oom | (buffers & job.nccl:seen():any("job"))
+    local begun   = job.step:seen():any("job")
     -- A program that does not catch it ends: a traceback, the launcher or the job's end say so, or `wait` passes.
     local last    = job.oom:age():min("job")
     local raised  = job.raised:seen():any("job")
     local failed  = job.failed:seen():any("job") | job.ended:last():is("failed", "unknown"):surely()
     local died    = raised | failed | last:above(p.wait):surely()
     -- One that catches it goes on: for long after a traceback, with the next step or loss where there is none.
-    local function went_on(progress, after)
-      return ((last - progress:age():min("job")):above(after) & last:below("10000h")):surely()
-    end
-    local on      = went_on(job.step, p.after) | (~raised & (went_on(job.step, p.caught) | went_on(job.loss, p.caught)))
-    return out:any("job") & died & ~on & ~ends.of_earlier_start(job, job.oom, own_of(job)),
+    local progress = least_known(job.step:age():min("job"), job.loss:age())
+    local on      = (last - progress):above(raised:choose(p.after, p.caught)):surely() & oom:any("job")
+    return out:any("job") & died & ~on,
       {
         who = out, tried = job.oom:last("tried"):max("job"), total = job.oom:last("total"):max("job"), plan = ~begun,
         growth = begun,
@@ -87,7 +83,7 @@ rule "switch_failed" {
     .. "checked if it returns" },
   evaluate = function(job, p)
     local fatal = job.error:where { class = "Fatal" }
-    local seen  = fatal:count():above(0)
+    local seen  = fatal:seen()
     return seen, { code = fatal:last("code"), fatal = seen }
   end,
 }

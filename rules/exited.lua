@@ -1,6 +1,8 @@
 -- A1: a rank whose process ends by itself while the others are at work, and prints no traceback. No signal ended it:
 -- that is killed.lua's.
 
+local ends = shared "ends"
+
 rule "rank_exited" {
   family = "A1", severity = "critical", per = "job", every = "end",
   summary = "Rank exited without a traceback; peers lost connection",
@@ -44,11 +46,9 @@ rule "rank_exited" {
     local listed = job.failed:where { launcher = "torchrun" }:seen()
     local early  = silent & ~listed & job.seen:seen() & (listed & code:is(1)):any("job"):surely()
     local who    = own | (early & ~own:any("job"))
-    local begun  = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
     local asked  = job.asked:now():surely()
-    local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
-                 | job.done:seen()
-    return who:any("job") & begun & lost:any("job") & ~asked & ~well & ~job.known:ever():surely(),
+    local well   = ends.well(job) | job.done:seen()
+    return who:any("job") & ends.begun(job) & lost:any("job") & ~asked & ~well & ~job.known:ever():surely(),
       {
         who = who, n = lost:count("job"), code = own:choose(code, 0):max("job"), saved = job.saved:last("step"),
         early = ~own:any("job"), coded = own:any("job"),

@@ -1,6 +1,8 @@
 -- Hangs that a line alone proves: the watchdogs of PyTorch and NCCL, the rendezvous, the kernel. They page with or
 -- without `stalled`.
 
+local ends = shared "ends"
+
 rule "collective_timeout" {
   family = "C2", severity = "critical", per = "job", every = { "late", "reported", "stuck", "absent", "10s" },
   summary = "NCCL watchdog timeout",
@@ -36,19 +38,17 @@ rule "collective_timeout" {
       .. "checkpoint",
   },
   evaluate = function(job, p)
-    local missed   = job.absent:count():above(0)
-    local reported = job.late:count():above(0) | job.stuck:count():above(0)
-    local waited   = reported:surely()
-    local reported = job.reported:seen()
+    local missed   = job.absent:seen()
+    local waited   = job.late:seen() | job.stuck:seen()
     local own      = job.first:except { exception = p.others, part = "consequence" }
-    local since    = (waited & job.late:age():below("10000h")):surely():choose(job.late:age(), 0):max("job")
-    local raised   = (own:age():above(since) & (own:age() - since):below(p.waits) & own:count():above(0)):surely()
+    local since    = job.late:seen():choose(job.late:age(), 0):max("job")
+    local raised   = (own:age():above(since) & (own:age() - since):below(p.waits)):surely()
     local goes_on  = job.step:age():min("job"):below(own:age() - 30):surely()
     local hung     = job.hang:ever():surely()
-    return (waited | reported | missed:surely()):any("job") & ~(raised & ~goes_on),
+    return (waited | job.reported:seen() | missed):any("job") & ~(raised & ~goes_on),
       {
-        n = waited:count("job"), who = missed:surely(), absent = missed:any("job"),
-        hung = ~missed:any("job"):surely() & hung, waiting = ~missed:any("job") & ~hung, saved = job.saved:last("step"),
+        n = waited:count("job"), who = missed, absent = missed:any("job"), hung = ~missed:any("job") & hung,
+        waiting = ~missed:any("job") & ~hung, saved = job.saved:last("step"),
       }
   end,
 }
@@ -147,7 +147,7 @@ rule "collective_failed" {
     local failed = job.nccl:seen()
     local own    = job.first:except { exception = p.others, part = "consequence" }
     -- The first of the reports: a rank that reports nothing has no age.
-    local since  = (failed & job.nccl:age():below("10000h")):surely():choose(job.nccl:age(), 0):max("job")
+    local since  = failed:choose(job.nccl:age(), 0):max("job")
     local known  = own:age():above(since):surely() & own:seen()
     return failed:any("job") & ~known, { n = failed:count("job"), saved = job.saved:last("step") }
   end,
@@ -175,13 +175,9 @@ rule "collective_warned" {
   actions = { otherwise = "read NCCL's warning in the log, check the network between the nodes, then restart with "
     .. "NCCL_DEBUG=INFO" },
   evaluate = function(job, p)
-    local warned = job.warned:seen()
-    local age    = job.warned:age():min("job")
-    local dated  = age:below("10000h"):surely()      -- one that came at this very tick has no age yet
-    local after  = dated & (job.step:age():min("job"):below(age):surely() | job.loss:age():below(age):surely())
-    local well   = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
-                 | job.done:seen()
-    return warned:any("job") & ~(dated & age:above(p.last)):surely() & ~after & ~well, { n = warned:count("job") }
+    local warned = job.warned:within(p.last)
+    local after  = least_known(job.step:age():min("job"), job.loss:age()):below(job.warned:age():min("job")):surely()
+    return warned:any("job") & ~after & ~ends.well(job) & ~job.done:seen(), { n = warned:count("job") }
   end,
 }
 
@@ -228,12 +224,12 @@ rule "rendezvous_failed" {
     refused = "check that each node can reach MASTER_ADDR:MASTER_PORT and that rank 0 has started",
   },
   evaluate = function(job, p)
-    local timeout, failed, port = job.timeout:count():above(0), job.failed:count():above(0), job.port:count():above(0)
+    local timeout, failed, port = job.timeout:seen(), job.failed:seen(), job.port:seen()
     -- Once steps were made the ranks had met: later errors of the store are how other ranks see one that died.
-    local met = job.step:count():above(0):any("job")
+    local met = job.step:seen():any("job")
     local missed = job.missed:seen()
     local counted = job.timeout:last("wanted"):above(0):surely()
-    return (timeout | failed | port | missed:any("job")) & ~met:surely(),
+    return (timeout | failed | port | missed:any("job")) & ~met,
       {
         who = missed, named = missed:any("job"), port = port, absent = timeout & counted,
         late = timeout & ~counted & ~missed:any("job"), refused = failed, joined = job.timeout:last("joined"),
@@ -256,10 +252,7 @@ rule "rendezvous_unfinished" {
   shows = "a rank was still connecting when the attempt ended",
   actions = { otherwise = "check that each node can reach MASTER_ADDR:MASTER_PORT and that all ranks have started" },
   evaluate = function(job, p)
-    local begun = (job.step:seen() | job.loss:seen()):any("job")
-    local known = job.raised:seen():any("job")
-    return job.trouble:seen() & ~begun & ~known
-         & ~job.ended:last():is("completed", "cancelled"):surely()
+    return job.trouble:seen() & ~ends.begun(job) & ~job.raised:seen():any("job") & ~ends.well(job)
   end,
 }
 
@@ -272,7 +265,7 @@ rule "hung_task" {
   actions = { otherwise = "see what the process[ {pid:.0f}] waits for (dmesg -T[, cat /proc/{pid:.0f}/stack as root]), "
     .. "usually a file system or a GPU; drain the node if it stays blocked" },
   evaluate = function(job, p)
-    return job.task:count():above(0), { pid = job.task:last("pid"), seconds = job.task:last("seconds") }
+    return job.task:seen(), { pid = job.task:last("pid"), seconds = job.task:last("seconds") }
   end,
 }
 
@@ -292,10 +285,9 @@ rule "file_server_lost" {
     .. "for it cannot be "
     .. "killed and continue when it responds" },
   evaluate = function(job, p)
-    local n    = job.silent:count()
-    local back = job.back:age():below(job.silent:age()):surely()
-    local on   = job.step:age():min("job"):below(job.silent:age()):surely()
-    return ((n:above(1) | (n:above(0) & job.silent:age():at_least(p.waits))) & ~back & ~on):surely(),
+    local n, age = job.silent:count(), job.silent:age()
+    local over   = least_known(job.back:age(), job.step:age():min("job")):below(age):surely()
+    return (n:above(1) | job.silent:older_than(p.waits)):surely() & ~over,
          { n = n, server = job.silent:last("server") }
   end,
 }

@@ -1,6 +1,8 @@
 -- A2: a launcher that lost its terminal. Signals 2 and 15 are what a person or a scheduler asked for; 1 is what nobody
 -- means.
 
+local ends = shared "ends"
+
 rule "launcher_hung_up" {
   family = "A2", severity = "warning", per = "job", every = "end",
   summary = "Launcher ended by SIGHUP: its terminal was closed",
@@ -19,9 +21,8 @@ rule "launcher_hung_up" {
   },
   evaluate = function(job, p)
     local hung = job.stopped:where { signal = 1 }:seen()
-    local well = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
-               | job.done:seen()
-    return hung & ~well, { closed = hung, saved = job.saved:last("step"), step = job.step:last():max("job") }
+    return hung & ~ends.well(job) & ~job.done:seen(),
+      { closed = hung, saved = job.saved:last("step"), step = job.step:last():max("job") }
   end,
 }
 

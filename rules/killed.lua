@@ -2,9 +2,6 @@
 
 local ends = shared "ends"
 
--- Exceptions that the program raised itself.
-local function own_of(job) return job.raised:except { exception = ends.others, part = "consequence" } end
-
 -- Findings: what shows that a process was killed.
 
 rule "asked_to_end" {
@@ -22,10 +19,9 @@ rule "asked_to_end" {
 }
 
 -- Whether the launcher, the scheduler or a handler of the process itself reports one of these signals.
-local function ended_by(job, signals, codes, words)
-  local function came(reports) return reports:seen() & ~ends.of_earlier_start(job, reports, own_of(job)) end
-  return came(job.failed:where { signal = signals }) | came(job.failed:where { exitcode = codes })
-       | came(job.failed:where { how = words }) | came(job.reported:where { signal = signals })
+local function ended_by(job, signals)
+  local function came(reports) return reports:seen() & ~ends.of_earlier_start(job, reports) end
+  return came(job.failed:where { signal = signals }) | came(job.reported:where { signal = signals })
 end
 
 rule "rank_crashed" {
@@ -34,13 +30,9 @@ rule "rank_crashed" {
   needs = {
     failed   = signal "rank_failed"     { over = "attempt" },
     reported = signal "signal_received" { over = "attempt" },
-    raised   = signal "traceback"       { over = "attempt" },
     again    = signal "run_started"     { over = "attempt" },
   },
-  evaluate = function(job, p)
-    return ended_by(job, { 4, 7, 8, 11 }, { -4, -7, -8, -11, 132, 135, 136, 139 },
-                    { "Segmentation fault", "Bus error", "Illegal instruction", "Floating point exception" })
-  end,
+  evaluate = function(job, p) return ended_by(job, { 4, 7, 8, 11 }) end,
 }
 
 -- 15, and 9 after it, are how launchers and schedulers end a job; 6 is a process that gave up, as a watchdog does.
@@ -50,10 +42,9 @@ rule "rank_sigkilled" {
   needs = {
     failed   = signal "rank_failed"     { over = "attempt" },
     reported = signal "signal_received" { over = "attempt" },
-    raised   = signal "traceback"       { over = "attempt" },
     again    = signal "run_started"     { over = "attempt" },
   },
-  evaluate = function(job, p) return ended_by(job, { 9 }, { -9, 137 }, { "Killed", "Out Of Memory" }) end,
+  evaluate = function(job, p) return ended_by(job, { 9 }) end,
 }
 
 rule "loader_killed" {
@@ -115,7 +106,6 @@ rule "command_killed" {
   summary = "Shell reports a killed command, and no step follows",
   needs = {
     killed = signal "process_killed" { over = "attempt" },
-    raised = signal "traceback"      { over = "attempt" },
     again  = signal "run_started"    { over = "attempt" },
     step   = signal "step"           { over = "attempt" },
     gap    = signal "step_gap"       { over = 64, least = 8 },
@@ -123,8 +113,7 @@ rule "command_killed" {
   params = { wait = "5s" },
   evaluate = function(job, p)
     local killed = job.killed:except { signal = { 2, 6, 15 } }
-    local came   = killed:seen() & ~ends.of_earlier_start(job, killed, own_of(job))
-                 & ended_the_job(job, job.killed, p.wait)
+    local came   = killed:seen() & ~ends.of_earlier_start(job, killed) & ended_the_job(job, job.killed, p.wait)
     return came:any("job")
   end,
 }
@@ -216,7 +205,7 @@ rule "host_out_of_memory" {
   },
   evaluate = function(job, p)
     local completed = job.ended:last():is("completed"):surely()
-    return job.oom:count():above(0) & ~ends.goes_on(job, job.oom, 10) & ~completed, { saved = job.saved:last("step") }
+    return job.oom:seen() & ~ends.goes_on(job, job.oom, 10) & ~completed, { saved = job.saved:last("step") }
   end,
 }
 
@@ -240,7 +229,7 @@ rule "process_killed" {
   evaluate = function(job, p)
     local killed = job.killed:except { signal = { 2, 6, 15 } }
     local asked  = (job.cancelled:seen() | job.asked:seen())
-    return (killed:count():above(0) & ~ends.goes_on(job, killed, 10)):surely():any("job") & ~asked & ~ends.well(job),
+    return (killed:seen() & ~ends.goes_on(job, killed, 10)):any("job") & ~asked & ~ends.well(job),
          { signal = killed:last("signal"):max("job"), saved = job.saved:last("step") }
   end,
 }

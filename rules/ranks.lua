@@ -1,7 +1,9 @@
 -- One rank or GPU that is worse than the others: D3, B3, B2.
 
--- Steps differ by their data: 1.12 times the peers and 4 deviations gave no false alarm in synthetic runs of one slow
--- pipeline stage, and found a rank of 1.15 times in 45 to 150 s.
+local ends = shared "ends"
+
+-- Steps differ by their data: 1.12 times the peers gave no false alarm in synthetic runs of one slow pipeline stage,
+-- and found a rank of 1.15 times in 45 to 150 s.
 rule "rank_late" {
   severity = "none", per = "rank", every = "10s",
   summary = "Rank computes, or loads its data, longer than its peers",
@@ -15,7 +17,7 @@ rule "rank_late" {
   -- What the rank adds must be `share` of the step: in a job that waits for data, uneven computing costs nothing. More
   -- than `few` may be late if their own past shows the onset. In a job of at most `small` ranks half of them may be, if
   -- by `much`: unequal stages that no label tells differ by less. Two ranks have no median: the other one, and `pair`.
-  params = { ratio = 1.12, z = 4, few = 0.02, share = 0.05, spread = 0.02, pair = 1.15, small = 16, much = 1.4 },
+  params = { ratio = 1.12, few = 0.02, share = 0.05, pair = 1.15, small = 16, much = 1.4 },
   evaluate = function(job, p)
     local compute = job.compute:median()
     local work    = compute + job.data:median():fill(0)
@@ -25,13 +27,11 @@ rule "rank_late" {
     local late    = work:above(p.ratio * typical) & (work - typical):above(least_gain)
     local lonely  = late:at_most((p.few * count):clamp(1), "job")
     local change  = compute / job.usual:median()
-    local middle  = change:median("peers")
-    local onset   = change:above(p.ratio * middle)
-                  & ((change - middle) / (1.4826 * change:mad("peers")):clamp(p.spread)):above(p.z)
+    local onset   = change:above(p.ratio * change:median("peers")):surely()
     local fast    = work:quantile(0.25, "peers")
     local much    = work:above(p.much * fast) & (work - fast):above(least_gain)
     local several = much & (2 * much:count("job")):at_most(count) & count:at_most(p.small)
-    return (late & (lonely | onset:surely())) | several:surely()
+    return (late & (lonely | onset)) | several:surely()
   end,
 }
 
@@ -97,15 +97,13 @@ rule "rank_busier" {
     usual   = signal "sm_active" { over = "15m", lag = "2m", least = 16, freeze = true },
   },
   peers = { "pipeline_stage", "expert_stage" },
-  params = { ratio = 1.12, z = 4, few = 0.02, spread = 0.02 },
+  params = { ratio = 1.12, few = 0.02 },
   evaluate = function(job, p)
     local sm     = job.sm:mean():fill(job.sm_last:last()):at("rank")
     local high   = sm:above(p.ratio * sm:median("peers"))
     local rise   = sm / job.usual:median():at("rank")
-    local middle = rise:median("peers")
-    local onset  = rise:above(p.ratio * middle)
-                 & ((rise - middle) / (1.4826 * rise:mad("peers")):clamp(p.spread)):above(p.z)
-    return (high & high:at_most((p.few * sm:count("job")):clamp(1), "job")) | onset
+    local onset  = rise:above(p.ratio * rise:median("peers"))
+    return high & (high:at_most((p.few * sm:count("job")):clamp(1), "job") | onset:surely())
   end,
 }
 
@@ -250,9 +248,9 @@ rule "gpu_error" {
   },
   evaluate = function(job, p)
     local fatal = job.xid:where { code = p.fatal }
-    local asked = job.xid:where { recovery = { 1, 2, 3, 4 } }:count():above(0)      -- XID 154 names the recovery
+    local asked = job.xid:where { recovery = { 1, 2, 3, 4 } }:seen()      -- XID 154 names the recovery
     local code  = fatal:last("code")
-    local came  = fatal:count():above(0) | asked
+    local came  = fatal:seen() | asked
     local rise  = job.failed:delta():above(0) | job.ecc:delta():above(0)
     return came | rise:surely(),
       {
@@ -291,7 +289,7 @@ rule "gpu_fault" {
   evaluate = function(job, p)
     local own  = job.xid:where { code = p.ends }
     local code = own:last("code")
-    return own:count():above(0),
+    return own:seen(),
       {
         code = code, n = own:count(), software = code:is(8, 11, 13, 25, 31, 32, 68, 69, 80),
         memory = code:is(63, 92, 94, 157),
@@ -314,10 +312,7 @@ rule "gpu_channel_ended" {
     .. "error returns with other jobs" },
   evaluate = function(job, p)
     local channel = job.xid:where { code = { 43, 45 } }
-    local well    = job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
-    local age     = channel:age()
-    local goes_on = ((age - job.step:age():min("job")):above(p.after) & age:below("10000h")):surely()
-    local seen    = channel:count():above(0) & ~well & ~goes_on
+    local seen    = channel:seen() & ~ends.well(job) & ~ends.goes_on(job, channel, p.after)
     return seen, { code = channel:last("code"), n = channel:count(), software = seen }
   end,
 }

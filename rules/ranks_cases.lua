@@ -175,3 +175,15 @@ case "one of 256" {
   },
   fires = { { "straggler", rank = 201 } },
 }
+case "three of 64 ranks become a third slower, as those of one node do" {
+  ranks = 64, per_node = 8,
+  { lasting = "20m", step = steps(1), step_time = 1, compute_time = noise(0.8, 0.02) },
+  {
+    lasting = "3m", step = steps(1.2), step_time = 1.2,
+    rank = {
+      [8] = { compute_time = noise(1.06, 0.02) }, [9] = { compute_time = noise(1.06, 0.02) },
+      [10] = { compute_time = noise(1.06, 0.02) },
+    },
+  },
+  fires = { { "straggler", rank = 8 }, { "straggler", rank = 9 }, { "straggler", rank = 10 } },
+}

@@ -1,5 +1,7 @@
 -- E2: a run that does not go on where it had come to.
 
+local ends = shared "ends"
+
 rule "checkpoint_unreadable" {
   family = "E2", severity = "critical", per = "job", every = { "bad", "raised", "30s" },
   summary = "Checkpoint could not be loaded",
@@ -53,8 +55,7 @@ rule "checkpoint_mismatched" {
   shows = "weights that do not match the model: {n:.0f}[, the first is {weight}]",
   actions = { otherwise = "correct the model's configuration, or use the checkpoint that belongs to it" },
   evaluate = function(job, p)
-    local begun = (job.step:count():above(0):any("job") | job.loss:count():above(0)):surely()
-    return job.other:count():above(0) & ~begun & ~job.ended:last():is("completed"):surely(),
+    return job.other:seen() & ~ends.begun(job) & ~ends.well(job),
          { n = job.other:count(), weight = job.other:first("weight") }
   end,
 }
@@ -76,7 +77,7 @@ rule "progress_lost" {
   evaluate = function(job, p)
     local now, before = job.step:last():max("job"), job.step:max():max("job")
     local loaded = job.loaded:age():below(job.again:age()):surely()
-    local fresh  = job.again:count():above(0) & before:above(p.made) & now:below(p.anew) & ~loaded
+    local fresh  = job.again:seen() & before:above(p.made) & now:below(p.anew) & ~loaded
     return fresh, { now = now, before = before, silent = fresh }
   end,
 }

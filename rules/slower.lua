@@ -23,17 +23,18 @@ rule "job_slower" {
   actions = { otherwise = "look for a node with a lower clock or a busy host (nvidia-smi -q -d PERFORMANCE, top), "
     .. "and for slow storage or network" },
   evaluate = function(job, p)
-    -- Two ranks have no median
-    local function middle(column) return column:median("job"):fill(column:max("job")) end
-    local now, usual = middle(job.now:median()), middle(job.usual:median())
-    local apart = middle(job.now:quantile(0.25)):above(middle(job.usual:quantile(0.9)))
+    local now, usual = job.now:median():mean("job"), job.usual:median():mean("job")
+    local apart = job.now:quantile(0.25):mean("job"):above(job.usual:quantile(0.9):mean("job"))
     local kept  = job.rate:median():max("job"):at_least(p.kept * job.rates:median():max("job")):surely()
     local slow  = (now:above(p.ratio * usual) & apart & ~kept):surely()
-    local least_now, most = middle(job.few:min()), middle(job.before:max())
+    local least_now, most = job.few:min():mean("job"), job.before:max():mean("job")
     local few   = (least_now:above(p.longer * most) & least_now:above(p.long)):surely()
     local again = job.step:last():max("job"):below(job.step:max():max("job")):surely()
     return (slow | few) & ~again,
-         { took = slow:choose(now, middle(job.few:median())), before = slow:choose(usual, middle(job.before:median())) }
+         {
+           took = slow:choose(now, job.few:median():mean("job")),
+           before = slow:choose(usual, job.before:median():mean("job")),
+         }
   end,
 }
 

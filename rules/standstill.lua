@@ -159,32 +159,26 @@ rule "no_first_step" {
   severity = "none", per = "job", every = "5s",
   summary = "No first step, and the processes are idle",
   needs = {
-    idle     = finding "no_activity",
-    step     = signal "step"          { over = "attempt" },
-    loss     = signal "loss"          { over = "attempt" },
-    cpu      = signal "process_cpu"   { over = "45s" },
-    lately   = signal "process_cpu"   { over = "10s" },
-    worked   = signal "process_cpu"   { over = "attempt" },
-    children = signal "children_cpu"  { over = "45s" },
-    state    = signal "process_state" { over = "attempt" },
-    phase    = signal "phase"         { over = "attempt" },
-    met      = signal "rendezvous"    { over = "attempt" },
+    idle   = finding "no_activity",
+    step   = signal "step"        { over = "attempt" },
+    loss   = signal "loss"        { over = "attempt" },
+    worked = signal "process_cpu" { over = "attempt" },
+    phase  = signal "phase"       { over = "attempt" },
+    met    = signal "rendezvous"  { over = "attempt" },
   },
   -- Preparation may take `start` (data, compilation), but not while every process is idle and has been from the start.
   -- Processes that used `worked` seconds of CPU may have trained, and the log format is not recognized.
-  params = { start = "20m", patience = "60s", idle = 0.02, awake = 0.15, worked = 120 },
+  params = { start = "20m", patience = "60s", worked = 120 },
   fire = "2 of 2", clear = "1 of 1",
   evaluate = function(job, p)
     local never   = job.step:count():is(0):all("job") & ~job.loss:seen()
     local age     = progress_age(job)
-    local cpu     = job.cpu:mean()
-    local starved = (job.state:last():is("running") & cpu:below(0.05)):any("job"):surely()
-    local awake   = job.lately:max():max("job"):above(p.awake):surely()
     local trained = (job.worked:mean():max("job") * age):above(p.worked):surely()
-    local idle    = (cpu + job.children:mean():fill(0)):max("job"):below(p.idle) & ~awake & ~starved & ~trained
-    local starts  = job.phase:last():is("starting") | job.met:last():is("joined", "waiting")
-    local late    = starts & age:above(p.start) & (job.idle:now() | job.met:last():is("waiting"):surely())
-    return never & ((idle & age:above(p.patience)):surely() | late:surely())
+    local met     = job.met:last()
+    local starts  = job.phase:last():is("starting") | met:is("joined", "waiting")
+    local late    = starts & age:above(p.start) & (job.idle:now() | met:is("waiting"):surely())
+    return never & ((job.idle:now() & job.worked:seen():any("job") & ~trained & age:above(p.patience)):surely()
+                    | late:surely())
   end,
 }
 

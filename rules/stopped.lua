@@ -88,7 +88,7 @@ rule "rank_unreaped" {
   },
   evaluate = function(job, p)
     local status = job.status:last()
-    local zombie = (job.state:last():is("zombie") & job.fresh:count():above(0)):surely()
+    local zombie = (job.state:last():is("zombie") & job.fresh:seen()):surely()
     local dead   = zombie & (status:above(128) & ~status:is(143)):surely()
     return dead:any("job"),
       { who = dead, pid = job.pid:last(), signal = dead:choose(status, 0):max("job") - 128, killed = dead:any("job") }
@@ -115,8 +115,8 @@ rule "rank_failed_unnoticed" {
   },
   evaluate = function(job, p)
     local status = job.status:last()
-    local zombie = job.state:last():is("zombie") & job.fresh:count():above(0)
-    local ended  = (zombie & status:above(0) & status:below(128)):surely()
+    local zombie = (job.state:last():is("zombie") & job.fresh:seen()):surely()
+    local ended  = zombie & (status:above(0) & status:below(128)):surely()
     local noticed = job.failed:seen():any("job")
     return ended:any("job") & ~noticed,
          { who = ended, pid = job.pid:last(), status = ended:choose(status, 0):max("job"), failed = ended:any("job") }

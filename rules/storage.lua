@@ -10,13 +10,12 @@ rule "storage_lost" {
     full     = signal "disk_full"         { over = "attempt" },
     denied   = signal "permission_denied" { over = "attempt" },
     broken   = signal "storage_failed"    { over = "attempt" },
-    failed   = signal "rank_failed"       { over = "attempt" },
     step     = signal "step"              { over = "attempt" },
     ended    = signal "end_reason"        { over = "attempt" },
     finished = signal "training_ended"    { over = "attempt" },
   },
   -- A disk that is full strikes at a save: the steps until then prove nothing. What a line says long before the end was
-  -- survived, unless a launcher or the scheduler says that the job failed.
+  -- survived.
   params = { last = "5m", after = 10 },
   yields_to = {
     "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable",
@@ -36,10 +35,7 @@ rule "storage_lost" {
       .. "restart the job",
   },
   evaluate = function(job, p)
-    local over = job.failed:where { exitcode = { 1, 2, 126, 127, 255 } }:seen():any("job")
-               | job.ended:last():is("failed"):surely()
-    local function last(events) return events:seen() & (over | ~events:older_than(p.last)) end
-    local full, denied = last(job.full), last(job.denied)
+    local full, denied = job.full:within(p.last), job.denied:within(p.last)
     local broken = job.broken:seen() & ~ends.goes_on(job, job.broken, p.after)
     local who = full | denied | broken
     return who:any("job") & ~ends.well(job) & ~job.finished:seen(),

@@ -172,6 +172,7 @@ pattern "gpu_lost" {
     [[\b(?:nvidia|amdgpu) (?P<pci>[0-9A-Fa-f:.]+): Unable to change power state from D3(?:hot|cold) to D0, device ]]
       .. [[inaccessible]],
     [[amdgpu: GPU (?:reset begin|recovery disabled|hang detected)]], [[amdgpu_job_timedout\S* \*ERROR\* ring]],
+    [[amdgpu: MES failed to respond to msg=]],
     [[HW Exception by GPU node-\d+ .*(?:GPU Hang|reset)]], [[^\|\s*(?:ERR!|N/A|\d+%)\s+ERR!]],
   },
   event = "gpu_lost", texts = { pci = "pci" },

@@ -1,5 +1,26 @@
 -- Lines of launchers and shells about ranks and processes that ended.
 
+-- The number of the signal that ended a process, by the word for it, or by an exit code of 128 and the number.
+local by_word = {
+  { find = [[(?i)\b(killed|out of memory)]], number = 9 }, { find = [[(?i)\b(segm)]], number = 11 },
+  { find = [[(?i)\b(bus error)]], number = 7 },
+  { find = [[(?i)\b(illegal)]], number = 4 }, { find = [[(?i)\b(floating point)]], number = 8 },
+  { find = [[(?i)\b(abort)]], number = 6 },
+}
+local by_exit_code = {
+  { find = [[(?i)(?:code|status)(?: of)?[ :=(]+(132)\b]], number = 4 },
+  { find = [[(?i)(?:code|status)(?: of)?[ :=(]+(135)\b]], number = 7 },
+  { find = [[(?i)(?:code|status)(?: of)?[ :=(]+(136)\b]], number = 8 },
+  { find = [[(?i)(?:code|status)(?: of)?[ :=(]+(137)\b]], number = 9 },
+  { find = [[(?i)(?:code|status)(?: of)?[ :=(]+(139)\b]], number = 11 },
+}
+-- That number, or the one of a source.
+local function signal_of(source)
+  local all = { source }
+  for i, one in ipairs(by_exit_code) do all[i + 1] = one end
+  return all
+end
+
 pattern "torchrun_summary" {
   about = "each failure of torchrun's table, the root cause among them",
   line = [[^\s*rank\s*: (?P<rank>\d+) \(local_rank: \d+\)]],
@@ -7,27 +28,27 @@ pattern "torchrun_summary" {
   event = "rank_failed", rank = "rank",
   fields = {
     rank = "rank", exitcode = { find = [[exitcode\s*: (-?\d+)]] }, pid = { find = [[pid: (\d+)]] },
-    signal = { find = [[Signal (\d+) \(]] },
+    signal = signal_of { find = [[(?:Signal |exitcode\s*: -)(\d+)]] },
   },
   texts = { launcher = { text = "torchrun" } },
 }
 pattern "torchrun_failed" {
   line = [[failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+) \(pid: (?P<pid>\d+)\) of binary]],
   event = "rank_failed",
-  fields = { exitcode = "code", local_rank = "local", pid = "pid", signal = { find = [[exitcode: -(\d+)]] } },
+  fields = { exitcode = "code", local_rank = "local", pid = "pid", signal = signal_of { find = [[exitcode: -(\d+)]] } },
   texts = { launcher = { text = "torchrun" } },
 }
 pattern "torchelastic_child" {
   about = "the elastic launcher of PyTorch 1.9 and 1.10, before its table",
   line = [[^Child process (?P<pid>\d+) \(local_rank (?P<local>\d+)\) FAILED \(exitcode (?P<code>-?\d+)\)]],
   event = "rank_failed",
-  fields = { exitcode = "code", local_rank = "local", pid = "pid", signal = { find = [[exitcode -(\d+)]] } },
+  fields = { exitcode = "code", local_rank = "local", pid = "pid", signal = signal_of { find = [[exitcode -(\d+)]] } },
   texts = { launcher = { text = "torchrun" } },
 }
 pattern "tocsin_rank_failed" {
   line = [[^launch: rank (?P<rank>\d+) failed: exitcode: (?P<code>-?\d+)]], event = "rank_failed", rank = "rank",
   fields = {
-    rank = "rank", exitcode = "code", signal = { { find = [[[Ss]ignal (\d+)]] }, { find = [[exitcode: -(\d+)]] } },
+    rank = "rank", exitcode = "code", signal = signal_of { find = [[(?:[Ss]ignal |exitcode: -)(\d+)]] },
   },
   texts = { launcher = { text = "launch" } },
 }
@@ -39,16 +60,13 @@ pattern "srun_signal" {
   event = "rank_failed", rank = "rank",
   fields = {
     rank = "rank",
-    signal = {
-      { find = [[: (Killed)]], number = 9 }, { find = [[: (Segm)]], number = 11 }, { find = [[: (Abort)]], number = 6 },
-      { find = [[: (Bus)]], number = 7 },
-    },
+    signal = by_word,
   },
   texts = { how = "how", node = "node", launcher = { text = "srun" } },
 }
 pattern "srun_exit" {
   line = [[srun: error: (?P<node>\S+): tasks? (?P<rank>\d+): Exited with exit code (?P<code>\d+)]],
-  event = "rank_failed", rank = "rank", fields = { rank = "rank", exitcode = "code" },
+  event = "rank_failed", rank = "rank", fields = { rank = "rank", exitcode = "code", signal = by_exit_code },
   texts = { node = "node", launcher = { text = "srun" } },
 }
 pattern "srun_list" {
@@ -56,7 +74,7 @@ pattern "srun_list" {
   line = [[srun: error: (?P<node>\S+): tasks (?P<tasks>\d+[-,][\d,-]+): (?P<how>]] .. either {
     "Killed", "Out Of Memory", "Segmentation fault", "Aborted", "Bus error", [[Exited with exit code (?P<code>\d+)]],
   } .. [[)]],
-  event = "rank_failed", fields = { exitcode = "code" },
+  event = "rank_failed", fields = { exitcode = "code", signal = by_word },
   texts = { how = "how", tasks = "tasks", node = "node", launcher = { text = "srun" } },
 }
 pattern "mpirun_signal" {
@@ -68,7 +86,8 @@ pattern "mpirun_exit" {
   about = "Open MPI and PRRTE, over two lines",
   line = [=[^\s*Process name: \[\[\w+,\d+\],(?P<rank>\d+)\]]=], continues = [[^\s*Exit code:]],
   ends = [[^\s*Exit code:]], lines = 2,
-  event = "rank_failed", rank = "rank", fields = { rank = "rank", exitcode = { find = [[Exit code: +(\d+)]] } },
+  event = "rank_failed", rank = "rank", 
+  fields = { rank = "rank", exitcode = { find = [[Exit code: +(\d+)]] }, signal = by_exit_code },
   texts = { launcher = { text = "mpirun" } },
 }
 pattern "mpirun_primary" {
@@ -96,7 +115,8 @@ pattern "hydra_signal" {
 pattern "deepspeed_exit" {
   line = [[exits with return code = (?P<code>-?\d+)]], event = "rank_failed",
   fields = {
-    exitcode = "code", signal = { find = [[code = -(\d+)]] }, local_rank = { find = [[--local[_-]rank=(\d+)]] },
+    exitcode = "code", signal = signal_of { find = [[code = -(\d+)]] },
+    local_rank = { find = [[--local[_-]rank=(\d+)]] },
   },
   texts = { launcher = { text = "deepspeed" } },
 }
@@ -105,7 +125,7 @@ pattern "composer_exit" {
     [[(?:^Rank|\bGlobal rank) (?P<rank>\d+) (?:\(PID \d+\) )?(?:crashed|exited) with ]]
     .. [[(?:exit )?code (?P<code>-?[1-9]\d*)]],
   rank = "rank", event = "rank_failed",
-  fields = { rank = "rank", exitcode = "code", signal = { find = [[code -(\d+)]] } },
+  fields = { rank = "rank", exitcode = "code", signal = signal_of { find = [[code -(\d+)]] } },
   texts = { launcher = { text = "composer" } },
 }
 pattern "operator_failed" {
@@ -148,7 +168,7 @@ pattern "subprocess_signal" {
 }
 pattern "subprocess_exit" {
   line = [[CalledProcessError: .*returned non-zero exit status (?P<code>\d+)]], event = "rank_failed",
-  fields = { exitcode = "code", local_rank = { find = [[--local[_-]rank=(\d+)]] } },
+  fields = { exitcode = "code", local_rank = { find = [[--local[_-]rank=(\d+)]] }, signal = by_exit_code },
   texts = { launcher = { text = "subprocess" } },
 }
 pattern "spawned_process" {
@@ -183,12 +203,6 @@ pattern "launcher_signal" {
 -- Processes whose rank no line names.
 local endings =
   [[(?i:killed|segmentation fault|abort(?:ed)?|bus error|illegal (?:hardware )?instruction|floating point exception)]]
-local by_word = {
-  { find = [[(?i)\b(killed)]], number = 9 }, { find = [[(?i)\b(segm)]], number = 11 },
-  { find = [[(?i)\b(bus error)]], number = 7 },
-  { find = [[(?i)\b(illegal)]], number = 4 }, { find = [[(?i)\b(floating point)]], number = 8 },
-  { find = [[(?i)\b(abort)]], number = 6 },
-}
 pattern "shell_killed" {
   about = "bash, zsh and make; the word alone, or at the end of a progress bar",
   line = {

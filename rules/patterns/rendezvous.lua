@@ -20,6 +20,7 @@ pattern "rendezvous_timeout" {
 pattern "rendezvous_failed" {
   line = {
     [[RendezvousClosedError]], [[RendezvousConnectionError]], [[The client socket has timed out]],
+    [[while calling /tensorflow\.CoordinationService/RegisterTask:]],
     [[rendezvous.*(?:Connection refused|[Cc]losed)]], [[The connection to the C10d store has failed]],
     [[\bDistNetworkError\b]], [[Gloo connectFullMesh failed]], [[gloo/transport/\S+\] (?:connect|Connect timeout) \[]],
     [[This may indicate a possible application crash on rank 0 or a network set ?up issue]],

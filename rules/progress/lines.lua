@@ -168,8 +168,10 @@ parser "step_and_loss" (training {
     [[(?i)\b]] .. loss .. [[["']?\s*(?:[:=]|\bis\b|\s)\s*["']?(?:tensor\()?(?P<loss>NUM)[^\w.].*?\b]] .. named_step
       .. [[["']?\s*[:=#]\s*["']?(?P<step>INT)(?:[^\w.]|\.\s|$)]],
     [[(?i)\b(?:task|round)s?\s?[:#]?\s?\[?(?P<step>INT)\s?/\s?INT\]?[^\w.].*?]] .. loss_is,
+    [[(?i)^\W*]] .. named_step .. [[_(?P<step>INT):?\s+loss_(?P<joined>-?\d+\.\d+)\s*$]],
   },
-  scan = scan_loss, unless = not_first, samples = with { step = { of_all, { "step" } }, loss = "loss" },
+  scan = scan_loss, unless = not_first,
+  samples = with { step = { of_all, { "step" } }, loss = { { "loss" }, { "joined" } } },
 })
 parser "counted_loss" (training {
   about = "the step stands first, without a word: #120, [120/5000], 120 |",

@@ -16,16 +16,12 @@ end
 -- Whether steps follow the newest of these events by more than `after` seconds. Kernel logs and shells also report
 -- other users' processes, and some errors are handled.
 function ends.goes_on(job, events, after)
-  local age = events:age()
-  return ((age - job.step:age():min("job")):above(after) & age:below("10000h")):surely()
+  return (events:age() - job.step:age():min("job")):above(after):surely()
 end
 
--- Whether another start of the training came after the newest of these events, and an exception of its own (`own`):
--- the events are not why the job ended.
-function ends.of_earlier_start(job, events, own)
-  local last = events:age():min("job")
-  local since = last - own:age():min("job")
-  return ((last - job.again:age()):above(3) & since:above(3) & last:below("10000h")):surely()
+-- Whether another start of the training came after the newest of these events: they are not why the job ended.
+function ends.of_earlier_start(job, events)
+  return events:age():above(job.again:age() + "3s"):surely()
 end
 
 -- Whether the training was under way: a step or a loss came.
@@ -33,13 +29,15 @@ function ends.begun(job)
   return job.step:seen():any("job") | job.loss:seen()
 end
 
--- Which ranks had these events first: those at most `together` seconds after the first of them. One that came at this
--- very tick has no age yet.
+-- Which ranks had these events first: those at most `together` seconds after the first of them.
 function ends.earliest(events, together)
-  local age = events:seen() & events:age():known()
-  local since = age:choose(events:age(), 0)
-  return events:seen() & since:at_least(since:max("job") - together)
+  local came  = events:seen()
+  local since = came:choose(events:age(), 0)
+  return came & since:at_least(since:max("job") - together)
 end
+
+-- Exceptions of the program's own, of the job.
+function ends.own_exceptions(job) return job.first:except { exception = ends.others, part = "consequence" } end
 
 -- Whether such an exception ended the job: no progress came after it, it is recent or a rank is reported as failed, and
 -- it is not one of many that the job survived.
