@@ -35,21 +35,21 @@ rule "startup_blocked" {
   actions = {
     package   = "install it on every node of the job, then restart the job",
     build     = "install packages built for these GPUs (their CUDA version and architecture), then restart the job",
-    file      = "put it where the job looks for it and make it readable, then restart the job",
+    file      = "provide the file, model or data where the job looks for it, make it readable, then restart the job",
     arguments = "correct the command line, then restart the job",
     launch    = "correct the path, the container image or the launch options, then restart the job",
     gpu       = "run nvidia-smi on the job's nodes[, first on {node}]: drain a node where it fails, and kill "
       .. "processes that an earlier job left on a GPU; otherwise correct the job's GPU request",
   },
   evaluate = function(job, p)
-    local function reported(kind) return job.report:where { kind = kind }:within(p.last) end
     local no_room = job.raised:where { part = "no room" }:seen()
-    local recent  = job.error:within(p.last)
-    return (recent | no_room):any("job") & ~ends.begun(job) & ~ends.well(job) & ~job.finished:seen(),
+    local recent  = job.error:within(p.last) | no_room
+    local kind    = job.report:last("kind")
+    return recent:any("job") & ~ends.begun(job) & ~ends.well(job) & ~job.finished:seen(),
       {
-        who = recent | no_room, message = job.report:last("message"), package = reported("package"),
-        build = reported("build"), file = reported("file"), arguments = reported("arguments"),
-        launch = reported("launch"), gpu = reported("gpu") | no_room:any("job"),
+        who = recent, message = job.report:last("message"), package = kind:is("package"), build = kind:is("build"),
+        file = kind:is("file"), arguments = kind:is("arguments"), launch = kind:is("launch"),
+        gpu = kind:is("gpu") | no_room:any("job"),
       }
   end,
 }
@@ -109,16 +109,18 @@ rule "exception" {
   shows = { "{class}[: {message}][, in {place}][; on {who}]", "an exception without a name[, in {place}][; on {who}]" },
   causes = {
     startup = "the job had not made its first step",
-    own     = "raised by the job's own code or data",
+    own     = { "the last line of the job's own code is {line}", "the traceback has no line of the job's own code" },
     reached = "its traceback has library frames only; another traceback of the same moment called them[ from {site}]",
     linked  = "it led to another exception[, {last}][: {words}][, in {at}], which ended the process",
   },
   actions = {
-    reached   = "fix {site} or what it passes to the library, then restart the job[ from checkpoint {saved:.0f}]",
-    own       = "fix {place}, then restart the job[ from checkpoint {saved:.0f}]",
-    otherwise = {
-      "fix what raised {class}, then restart the job",
-      "read the last traceback in the log, fix the error, then restart the job",
+    reached   = {
+      "fix {site} or what it passes to the library, then restart the job[ from checkpoint {saved:.0f}]",
+      "fix what the program passes to the library, then restart the job[ from checkpoint {saved:.0f}]",
+    },
+    own       = {
+      "fix {line}, then restart the job[ from checkpoint {saved:.0f}]",
+      "fix what raised {class}, then restart the job[ from checkpoint {saved:.0f}]", "fix it, then restart the job",
     },
   },
   evaluate = function(job, p)
@@ -134,7 +136,8 @@ rule "exception" {
     return whole:seen() & ends.ended_by(job, first, p) & ~ends.after_training(job, first),
       {
         who = early, class = whole:first("exception"), message = whole:first("message"), place = whole:first("place"),
-        startup = ~ends.begun(job), own = ~site, reached = site, site = frames:first("place"), linked = chain,
+        startup = ~ends.begun(job), own = ~site, line = whole:where { code = "own" }:first("place"), reached = site,
+        site = frames:first("place"), linked = chain,
         last = linked:last("exception"), words = linked:last("message"), at = linked:last("place"),
         saved = job.saved:last("step"),
       }

@@ -42,7 +42,10 @@ case "one rank raises at step 300, the others lose it" {
   ranks = 4, { lasting = "150s", phase = "train", step = steps(0.5) },
   { lasting = "5s", step = silent, events = {
     { "traceback", rank = 2, exception = "ValueError" },
-    { "exception_raised", exception = "ValueError", message = "expected 4 columns, got 3", place = "train.py" },
+    {
+      "exception_raised", exception = "ValueError", message = "expected 4 columns, got 3", place = "train.py",
+      code = "own",
+    },
     { "traceback", rank = 0, exception = "RuntimeError", part = "consequence", at = "1s" },
     { "exception_raised", exception = "RuntimeError", part = "consequence", at = "1s" },
     { "rank_failed", rank = 2, exitcode = 1, at = "2s" } }, ends = "failed" },

@@ -183,7 +183,7 @@ rule "collective_warned" {
 
 rule "kernel_hang" {
   family = "C2", severity = "critical", per = "job", every = "10s",
-  summary = "Kernels do not finish on most ranks",
+  summary = "GPU kernels do not finish on most ranks",
   needs = { hung = signal "rank_hung" { over = "1m" }, step = signal "step" { over = "1m" } },
   -- One rank alone may have a long kernel; DLRover waits for all of them, for five minutes.
   fire = "for 1m", yields_to = { "collective_hang", "rank_killed", "node_down" },
@@ -280,7 +280,7 @@ rule "file_server_lost" {
   -- The kernel says it once in some minutes. A server that was slow for one answers at once, and steps may go on
   -- meanwhile.
   params = { waits = "2m" }, yields_to = { "collective_hang", "node_down" },
-  shows = "file server[ {server}] does not respond; kernel messages about it: {n:.0f}",
+  shows = "file server[ {server}] does not respond[; kernel messages about it: {n:.0f}]",
   actions = { otherwise = "check that the file server[ {server}] and the network to it are up; processes that wait "
     .. "for it cannot be "
     .. "killed and continue when it responds" },

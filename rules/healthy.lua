@@ -12,7 +12,7 @@ rule "data_starved" {
   -- Most ranks wait for their data for `share` of a step. Or one rank does, and the others wait for it in a collective:
   -- then the loaders of all ranks are at work all the time (`full`), and no rank computes for `computes` of a step.
   params = { share = 0.4, full = 0.97, computes = 0.5 }, fire = "4 of 4", clear = "4 of 4", yields_to = { "stalled" },
-  shows = "{share:.0%} of each step is spent waiting for data",
+  shows = { "{share:.0%} of each step is spent waiting for data", "most of each step is spent waiting for data" },
   causes = { loaders = "the loader workers are busy {busy:.0%} of the time, and each step waits for the last batch" },
   actions = {
     loaders   = "use more loader workers",
@@ -33,7 +33,10 @@ rule "input_bound" {
   summary = "Profiler shows a data loading bottleneck",
   needs = { found = signal "input_bound" { over = "attempt" } },
   clear = "for 30m", yields_to = { "data_starved", "stalled" },
-  shows = "according to the profiler, {share:.1f} % of each step is spent waiting for data",
+  shows = {
+    "according to the profiler, {share:.1f} % of each step is spent waiting for data",
+    "according to the profiler, most of each step is spent waiting for data",
+  },
   actions = { otherwise = "use more loader workers and prefetching, or faster storage for the data" },
   evaluate = function(job, p) return job.found:seen(), { share = job.found:last("share") } end,
 }
@@ -60,7 +63,7 @@ rule "undertrained" {
     cut   = signal "training_cut_short" { over = "attempt" },
   },
   params = { steps = 20 },
-  shows = "completed after step {last:.0f}",
+  shows = { "completed after step {last:.0f}", "completed after a few steps" },
   actions = { otherwise = "check the number of steps and the size of the dataset in the job's configuration" },
   evaluate = function(job, p)
     local last, asked = job.step:last():max("job"), job.cut:last("steps")

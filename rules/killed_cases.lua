@@ -212,7 +212,7 @@ case "the launcher ends a rank with SIGTERM before it says that it lost the one 
   ranks = 4, { lasting = "1m", phase = "train", step = steps(1), process_cpu = 0.9 },
   { lasting = "3s", step = silent, rank = { [0] = { exit_status = 143 } }, events = {
     { "traceback", rank = 2, exception = "ValueError" },
-    { "exception_raised", exception = "ValueError", message = "3 columns", place = "train.py" },
+    { "exception_raised", exception = "ValueError", message = "3 columns", place = "train.py", code = "own" },
     { "peer_lost", rank = 1 }, { "traceback", rank = 1, exception = "RuntimeError", part = "consequence" },
     { "peer_lost", rank = 3 } },
     ends = "failed" },

@@ -70,7 +70,10 @@ rule "loss_diverged" {
   -- What the learning rate or the gradient norm has confirmed once is confirmed until the loss has come back.
   params = { rises = 3, grows = 2 },
   state = { confirmed = 0 }, clear = "16 of 16", yields_to = { "loss_not_finite" },
-  shows = "median of the last 16 losses {now:.4g}[ at step {step:.0f}][; lowest {best:.4g}][, initially {birth:.4g}]",
+  shows = {
+    "median of the last 16 losses {now:.4g}[ at step {step:.0f}][; lowest {best:.4g}][, initially {birth:.4g}]",
+    "the loss is above its lowest values[ at step {step:.0f}]",
+  },
   causes = {
     rate     = "the learning rate is {rises:.0f} times what it was before the rise",
     gradient = "the gradient norm is {grows:.1f} times what it was before the rise",
@@ -100,7 +103,10 @@ rule "loss_stays_high" {
     step   = signal "step" { over = "attempt" },
   },
   clear = "16 of 16", yields_to = { "loss_diverged", "loss_not_finite" },
-  shows = "median of the last 16 losses {now:.4g}[ at step {step:.0f}][; lowest {best:.4g}][, initially {birth:.4g}]",
+  shows = {
+    "median of the last 16 losses {now:.4g}[ at step {step:.0f}][; lowest {best:.4g}][, initially {birth:.4g}]",
+    "the loss is above its lowest values[ at step {step:.0f}]",
+  },
   actions = {
     otherwise = "compare with the validation loss; if the rise was not planned, resume from a checkpoint before it",
   },

@@ -18,12 +18,12 @@ rule "loss_not_finite" {
   -- as well. A progress bar shows NaN until the first step is made. So a finite value has come before, or `many` values
   -- are not finite. Some trainers print 0 for a loss that is NaN.
   params = { many = 8 }, clear = "8 of 8",
-  shows = { "last loss {loss}[ after step {step:.0f}]", "last step {step:.0f}" },
+  shows = { "last loss {loss}[ after step {step:.0f}]", "a loss or gradient is not finite[; last step {step:.0f}]" },
   causes = {
-    itself   = "the loss itself",
-    gradient = "the gradient norm, twice in a row or with a loss of 0",
-    counted  = "the framework skipped[ {count:.0f}] steps because of it",
-    reported = "the program detected it itself and usually stops",
+    itself   = "the loss is not finite",
+    gradient = "the gradient norm is not finite, twice in a row or beside a loss of 0",
+    counted  = "the framework skipped[ {count:.0f}] steps whose loss is not finite",
+    reported = "the program reports it, and usually stops",
   },
   actions = {
     otherwise = "stop the job; resume[ from before step {step:.0f}] with a lower learning rate or gradient clipping",
@@ -53,7 +53,7 @@ rule "loss_never_finite" {
   },
   -- If the log goes on long after that loss, the later ones are printed in a form that is not read.
   params = { later = "2h" }, yields_to = { "loss_not_finite" },
-  shows = "the last loss was {loss}",
+  shows = "the last loss was not a finite number[: {loss}]",
   actions = {
     otherwise = "look for a division by 0, a logarithm of 0 or too low a precision; restart with a lower learning rate",
   },
@@ -82,7 +82,7 @@ rule "steps_skipped" {
   needs = { skip = signal "overflow_skip" { over = "attempt" }, step = signal "step" { over = "attempt" } },
   -- From 2^32, the highest scale that anybody begins with, 32 halvings lead to 1: a search is over before.
   params = { many = 32, most = 0.9, lowest = 1 }, yields_to = { "loss_not_finite" },
-  shows = "{n:.0f} steps skipped[, the last at a loss scale of {scale:.0f}]",
+  shows = "steps are skipped[: {n:.0f}][, the last at a loss scale of {scale:.0f}]",
   causes = { lowest = "the loss scale cannot fall further", all = "no usable loss scale was ever found" },
   actions = { otherwise = "stop the job: train in bfloat16, or find what overflows; nothing is learned meanwhile" },
   evaluate = function(job, p)

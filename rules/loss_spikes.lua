@@ -52,7 +52,7 @@ rule "loss_spike" {
   -- the row of its first step closes.
   params = { jump = 0.35, z = 6, beyond = 1.5, share = 0.33, learned = 0.2, late = 1000, rises = 3, grows = 5 },
   fire = "3 of 3", clear = "16 of 16", yields_to = { "loss_diverged", "loss_stays_high", "loss_not_finite" },
-  shows = "loss {now:.4g}[ near step {step:.0f}], {usual:.4g} before",
+  shows = { "loss {now:.4g}[ near step {step:.0f}][, {usual:.4g} before]", "the loss jumped[ near step {step:.0f}]" },
   causes = {
     rate     = "the learning rate is {rises:.0f} times what it was shortly before",
     gradient = "the gradient norm is {grows:.0f} times its usual value",
@@ -95,7 +95,7 @@ rule "loss_leap" {
   -- has `fallen`, and by `young`: a warm-up has humps.
   params = { few = 21, leap = 0.2, alone = 0.5, young = 1.1, fallen = 0.85, late = 1000, beyond = 1.5, grows = 2 },
   clear = "16 of 16", yields_to = { "loss_spike", "loss_diverged", "loss_stays_high", "loss_not_finite" },
-  shows = "loss {now:.4g}, at most {usual:.4g} before",
+  shows = { "loss {now:.4g}[, at most {usual:.4g} before]", "the loss jumped" },
   actions = { otherwise = "watch the next values: if the loss stays high, resume from an earlier checkpoint" },
   evaluate = function(job, p)
     local high, low = job.past:max(), job.past:min()

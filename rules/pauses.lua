@@ -40,8 +40,7 @@ rule "progress_not_understood" {
     alive = signal "any"  { over = "attempt" },
   },
   params = { wait = "10m" }, fire = "for 5m",
-  shows = "{talked} of log lines without a recognized step: hangs are detected from processes and GPUs alone "
-    .. "(docs/rules.md shows how to add a parser)",
+  shows = "log lines for {talked} without a recognized step; hangs are detected from processes and GPUs alone",
   actions = { otherwise = "add a parser for this log format (docs/rules.md), or print lines such as 'step 12 loss "
     .. "3.4'" },
   evaluate = function(job, p)

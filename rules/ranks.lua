@@ -306,7 +306,7 @@ rule "gpu_channel_ended" {
   },
   -- Another program's, if steps follow
   params = { after = 30 }, yields_to = { "gpu_error", "gpu_fault", "node_down" },
-  shows = "GPU {gpu} on {node}: XID[ {code:.0f}] only, {n:.0f} times",
+  shows = "GPU {gpu} on {node}: XID[ {code:.0f}] only[, {n:.0f} times]",
   causes = { software = "usually the application: it was stopped in a kernel, or its kernel failed" },
   actions = { software = "check the application first (its last lines, and who stopped it); drain {node} only if the "
     .. "error returns with other jobs" },

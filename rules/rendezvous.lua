@@ -25,7 +25,7 @@ rule "rank_waits_alone" {
 
 rule "rendezvous_hang" {
   family = "C1", severity = "critical", per = "job", every = "5s",
-  summary = "Rendezvous timed out",
+  summary = "Hung during initialization: rendezvous incomplete",
   needs = {
     stalled  = finding { "stalled", "no_first_step" },
     alone    = finding "rank_waits_alone",

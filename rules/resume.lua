@@ -52,7 +52,7 @@ rule "checkpoint_mismatched" {
     ended = signal "end_reason"          { over = "attempt" },
   },
   yields_to = { "checkpoint_unreadable" },
-  shows = "weights that do not match the model: {n:.0f}[, the first is {weight}]",
+  shows = "weights do not match the model[: {n:.0f}][, the first is {weight}]",
   actions = { otherwise = "correct the model's configuration, or use the checkpoint that belongs to it" },
   evaluate = function(job, p)
     return job.other:seen() & ~ends.begun(job) & ~ends.well(job),
@@ -100,12 +100,14 @@ rule "silent_resume" {
   },
   -- The loss is that of the first values, far above where the attempt before left off, and was low for half of the
   -- time between: by itself where it fell far, else together with a step of less than `half` of what was reached. A
-  -- step alone says it only where no loss is printed and steps never fell, for some bars restart with each epoch. The
-  -- log's own words are believed once steps or losses are there: before, a checkpoint may still be loading.
+  -- step alone says it only where no loss is printed and steps never fell. The log's own words are believed once steps
+  -- or losses are there: before, a checkpoint may still be loading.
   params = { made = 100, half = 0.5, low = 0.4, back = 0.7, above = 0.5, fell = 0.2, far = 0.4, values = 32 },
   yields_to = { "checkpoint_unreadable", "checkpoint_mismatched", "progress_lost" },
-  shows = "started[ at step {first:.0f}] although[ step {reached:.0f}] had been reached[; loss {head:.4g}][, "
-    .. "{tail:.4g} before the restart][, {birth:.4g} initially]",
+  shows = {
+    "started at step {first:.0f} although step {reached:.0f} had been reached[; loss {head:.4g}][, {tail:.4g} before]",
+    "started from scratch[; loss {head:.4g}][, {tail:.4g} before the restart][, {birth:.4g} initially]",
+  },
   causes = {
     random  = "the log says that it starts from scratch",
     weights = "a checkpoint was loaded, but its weights were not used",
@@ -120,14 +122,13 @@ rule "silent_resume" {
   evaluate = function(job, p)
     local birth, tail, head = job.was:first(5), job.was:last(5), job.loss:first(5)
     local fall   = birth - tail
-    local low    = job.was:median():below(birth - p.low * fall) & job.was:count():at_least(p.values)
-    local like   = (head - tail):above(p.back * fall) & head:below(birth + p.above * fall) & low
-    local anew   = like & fall:above(p.fell * birth:abs())
-    local alone  = like & fall:above(p.far * birth:abs()) & tail:above(0)
-    local old    = (head - tail):below(p.half * fall):surely()
     local first, reached, last = job.step:min():min("job"), job.reached:max():max("job"), job.reached:last():max("job")
     local back   = first:below(p.half * reached) & reached:at_least(p.made)
     local loaded, loading = job.loaded:seen(), job.loading:seen()
+    local low    = job.was:median():below(birth - p.low * fall) & job.was:count():at_least(p.values)
+    local like   = (head - tail):above(p.back * fall) & head:below(birth + p.above * fall) & low
+    local anew   = like & fall:above((back & ~loaded):surely():choose(p.fell, p.far) * birth:abs()) & tail:above(0)
+    local old    = (head - tail):below(p.half * fall):surely()
     local text   = (job.fresh:seen() | job.missing:seen()) & ~loaded
     local come   = reached:at_least(p.made):surely() | job.was:count():at_least(p.values):surely()
     local unread = job.was:count():is(0):surely()      -- no loss is printed
@@ -135,8 +136,7 @@ rule "silent_resume" {
     local saved  = job.saved:count():above(0)
     local plain  = begun & text & come & back:maybe() & ~old
     local step   = unread & back:surely() & last:at_least(reached):surely() & saved:surely() & ~loaded & ~loading
-    local next   = job.ended:last():is("completed"):surely()
-    return ((anew & back & ~loaded):surely() | alone:surely() | plain | step) & ~next,
+    return (anew:surely() | plain | step) & ~job.ended:last():is("completed"):surely(),
       { first = first, reached = reached, head = head, tail = tail, birth = birth,
         random = text, weights = (loaded | loading | job.other:seen()) & ~text, none = ~saved:maybe() & ~loaded,
         ignored = saved:surely() & ~loaded & ~loading & ~text }

@@ -122,7 +122,7 @@ rule "stalled" {
     "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout",
     "rank_killed", "node_down",
   },
-  shows = "no step for {age}, {beyond} over the limit that this job's earlier steps allow; its processes, "
+  shows = "no step for {age}, {beyond} over the limit of {limit} from this job's earlier steps; its processes, "
     .. "collectives or GPUs show no activity",
   causes = {
     saving     = "progress stopped while a checkpoint was written",

@@ -4,13 +4,12 @@
 verdict {
   -- What people read beside the code.
   families = {
-    A1 = "application error",     A2 = "process killed",
-    B1 = "GPU out of memory",          B2 = "GPU hardware failure",                    B3 = "GPU slowdown",
-    C1 = "rendezvous failure",       C2 = "collective hang",          C3 = "hang outside collectives",
-    C  = "hang of unknown cause",
-    D1 = "GPUs starved of work",     D2 = "slow steps", D3 = "straggler",
-    E1 = "abnormal loss",       E2 = "failed resume",        E3 = "premature end of training",
-    F1 = "node failure",                  F2 = "preempted or requeued",       F3 = "time limit",
+    A1 = "application error", A2 = "process killed",
+    B1 = "GPU out of memory", B2 = "GPU hardware failure", B3 = "GPU slowdown",
+    C1 = "rendezvous failure", C2 = "collective hang", C3 = "hang outside collectives", C = "hang of unknown cause",
+    D1 = "slow data loading", D2 = "slow steps", D3 = "straggler",
+    E1 = "abnormal loss", E2 = "failed resume", E3 = "premature end of training",
+    F1 = "node failure", F2 = "preempted or requeued", F3 = "time limit",
     G1 = "healthy run",
   },
   precedence = {
