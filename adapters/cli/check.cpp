@@ -14,6 +14,7 @@
 #include "adapters/formats/json.h"
 #include "adapters/packs/shadows.h"
 #include "dsl/cases/case_runner.h"
+#include "dsl/load/reference.h"
 #include "dsl/load/shared_files.h"
 #include "dsl/load/tunes.h"
 
@@ -143,6 +144,22 @@ int test(const std::vector<std::string>& directories, const std::string& only, b
 }
 
 }  // namespace
+
+void add_reference_command(CLI::App& app, int& status) {
+  const auto rules = std::make_shared<std::vector<std::string>>();
+  auto* command = app.add_subcommand(
+      "reference",
+      "Print every word and key of the rules' language with its meaning, as Markdown; or what rules declare");
+  add_option(*command, "RULES", *rules, "",
+             "Print the rules of these directories, with their parameters and defaults, and their signals; shipped is "
+             "the program's own");
+  command->callback([rules, &status] {
+    if (rules->empty()) return fmt::print("{}", dsl::reference());
+    const auto pack = load_pack_from(*rules);
+    if (pack) fmt::print("{}", dsl::reference_of(*pack->pack));
+    else status = cannot("reference", pack.error().message);
+  });
+}
 
 void add_check_commands(CLI::App& app, int& status) {
   const auto rules = std::make_shared<std::vector<std::string>>();

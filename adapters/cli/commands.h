@@ -9,6 +9,8 @@ namespace tocsin::adapters::cli {
 void add_replay_command(CLI::App& app, int& status);
 // `check` loads rules and says what is wrong, where, and what to write instead; `test` runs the cases beside them.
 void add_check_commands(CLI::App& app, int& status);
+// `reference` prints the language, or what directories of rules declare.
+void add_reference_command(CLI::App& app, int& status);
 // `lines` shows what each line of a log becomes by patterns and parsers.
 void add_lines_command(CLI::App& app, int& status);
 // `backtest` judges recordings by rules, and says how often each would have fired, on whom and for how long; with

@@ -36,8 +36,7 @@ int run(int argc, char** argv) {
   cli::add_lines_command(app, status);
   cli::add_backtest_command(app, status);
   cli::add_config_command(app, status);
-  app.add_subcommand("reference", "Print every word of the rules' language with its meaning, as Markdown")
-      ->callback([] { fmt::print("{}", tocsin::dsl::reference()); });
+  cli::add_reference_command(app, status);
   app.add_subcommand("stubs", "Print the same words for editors, as the Lua language server reads them")->callback([] {
     fmt::print("{}", tocsin::dsl::editor_stubs());
   });

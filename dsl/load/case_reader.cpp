@@ -1,5 +1,6 @@
 #include "dsl/load/declarations.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <lua.hpp>
@@ -114,8 +115,9 @@ void read_events(const Table& segment, std::vector<CaseEvent>& events) {
       event.node = table.whole("node", 0, most_ranks);
       event.gpu = table.whole("gpu", 0, most_ranks);
       event.job = table.text("job").value_or("");
+      const std::vector<std::string> others = case_event_keys.names();
       for (const std::string& name : table.names()) {
-        if (name == "at" || name == "rank" || name == "node" || name == "gpu" || name == "job") continue;
+        if (std::ranges::find(others, name) != others.end()) continue;
         if (auto field = table.scalar(name)) event.fields[name] = std::move(*field);
         else segment.problem("events", usage);
       }
@@ -145,7 +147,7 @@ void read_lines(const Table& segment, std::vector<CaseLines>& lines) {
       list.push(i);
       if (lua_istable(list.state(), -1)) {
         const Table one{list.state(), lua_gettop(list.state()), list.collection(), list.place()};
-        one.allow({"rank", "node", "at"}, "key", true);
+        one.allow(case_line_keys);
         add(first_text(one), {{},
                               one.duration("at").value_or(stream::Duration{}),
                               one.whole("rank", 0, most_ranks),
@@ -181,8 +183,7 @@ CaseSegment read_segment(const Table& table) {
   read_members(table, "gpu", segment.gpu);
   read_events(table, segment.events);
   read_lines(table, segment.lines);
-  read_values(table, {"lasting", "new_attempt", "ends", "rank", "node", "gpu", "events", "lines", "labels", "sampled"},
-              segment.all);
+  read_values(table, segment_keys.names(), segment.all);
   return segment;
 }
 
@@ -192,7 +193,7 @@ std::vector<CaseExpectation> read_expectations(const Table& of_case, const std::
   const std::string example = "{ { \"straggler\", rank = 3 } }";
   of_case.within(key, example, [&](const Table& list) {
     list.each("", key + " lists tables: " + key + " = " + example, [&](const Table& table) {
-      table.allow({"rank", "node", "gpu", "rack", "who", "cause", "missing", "within"}, "key", true);
+      table.allow(expectation_keys);
       CaseExpectation expected;
       expected.rule = first_text(table);
       expected.rank = table.whole("rank", 0, most_ranks);
@@ -249,8 +250,7 @@ void read_case(const Table& table, const std::string& name) {
   result.name = name;
   result.file = table.place().file;
   result.line = table.place().line;
-  table.allow({"scope", "ranks", "gpus", "per_node", "per_rack", "sampled", "records", "fires", "unknown", "resolves"},
-              "key", true);
+  table.allow(case_keys);
   read_size(table, result);
   result.per_node = table.whole("per_node", 1, 1024).value_or(8);
   result.sampled = read_sampled(table).value_or(result.sampled);

@@ -100,7 +100,7 @@ void read_full(const Table& table, NeedSource& need) {
 int signal_table(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
   const Table table = table_argument(state, 1, "signal \"" + name + "\"");
-  table.allow({"over", "lag", "least", "full", "freeze"});
+  table.allow(need_keys);
   NeedSource need;
   need.file = table.place().file;
   need.line = table.place().line;
@@ -156,10 +156,6 @@ int finding(lua_State* state) {
 }
 
 // ---- rule "x" { … }
-
-const Strings rule_keys{"family",   "severity", "summary", "per",       "every", "needs",   "peers",
-                        "params",   "fire",     "clear",   "yields_to", "shows", "causes",  "actions",
-                        "evaluate", "scope",    "jobs",    "state",     "mode",  "runbook", "owner"};
 
 void read_needs(const Table& table, RuleSource& rule) {
   lua_State* state = table.state();
@@ -307,8 +303,7 @@ int tune_table(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
   const Table table = table_argument(state, 1, "tune \"" + name + "\"");
   table.collection().unfinished.end("tune", name);
-  static const Strings keys{"jobs",  "params",  "mode",  "severity", "fire",
-                            "clear", "runbook", "owner", "row",      "lateness"};
+  const Strings keys = tune_keys.names();
   for (const std::string& key : table.names())
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       table.problem(key, "tune '" + name + "': '" + key + "' cannot be tuned" +

@@ -3,8 +3,11 @@
 #include <array>
 #include <utility>
 
+#include "dsl/load/keys.h"
 #include "stream/graph/graph.h"
 #include "stream/graph/operations.h"
+#include "stream/graph/time_range.h"
+#include "stream/windows/panes.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -151,49 +154,52 @@ constexpr std::string_view declarations = R"lua(---@class tocsin.need
 
 ---@class tocsin.case_value
 
----@class tocsin.rule
----@field family? string
----@field severity? "none"|"info"|"warning"|"critical"|table<string, "info"|"warning"|"critical">
----@field runbook? string
----@field owner? string
----@field summary? string
----@field scope? "attempt"|"job"|"cluster"
----@field per "job"|"rack"|"node"|"gpu"|"rank"
----@field every string|string[]
----@field needs table<string, tocsin.need>
----@field peers? string[]
----@field params? table<string, number|string|boolean|(number|string)[]>
----@field state? table<string, number>
----@field fire? string
----@field clear? string
----@field yields_to? string[]
----@field jobs? table<string, string|string[]>
----@field mode? "live"|"canary"|"shadow"
----@field shows? string|string[]
----@field causes? table<string, string|string[]>
----@field actions? table<string, string|string[]>
----@field evaluate fun(job: tocsin.job, p: table<string, any>, state: table<string, any>): tocsin.mask, table<string, any>?
+---@alias tocsin.source string|number|tocsin.place|tocsin.place[]
 
 ---@param name string
 ---@return fun(head: tocsin.rule)
 function rule(name) end
 
 ---@param name string
----@return fun(changes: table)
+---@return fun(changes: tocsin.tune)
 function tune(name) end
 
 ---@param name string
----@return fun(body: table)
+---@return fun(body: tocsin.case)
 function case(name) end
 
 ---@param name string
----@return fun(span: { over: string|integer, lag?: string|integer, least?: integer, full?: boolean, freeze?: boolean }): tocsin.need
+---@return fun(body: tocsin.definition)
+function pattern(name) end
+
+---@param name string
+---@return fun(body: tocsin.definition)
+function parser(name) end
+
+--- An expression that matches any of these: `either { [[one]], [[another]] }`.
+---@param expressions string[]
+---@return string
+function either(expressions) end
+
+---@param declared table<string, tocsin.signal>
+function signals(declared) end
+
+---@param declared table<string, "rank"|"gpu"|"node"|"rack"|"job">
+function coordinates(declared) end
+
+---@param policy tocsin.verdict
+function verdict(policy) end
+
+---@param name string
+---@return fun(span: tocsin.span): tocsin.need
 function signal(name) end
 
+--- What a file of shared/ returns.
 ---@param name string
 ---@return table<string, any>
 function shared(name) end
 
+--- The answer of another rule, or of several.
 ---@param rules string|string[]
 ---@return tocsin.need
 function finding(rules) end
@@ -220,6 +226,67 @@ nan = nil
 
 )lua";
 
+std::string when_known() {
+  stream::WindowSpec attempt;
+  attempt.span = stream::WindowSpec::Span::attempt;
+  const std::string least = std::to_string(stream::least_of(attempt));
+  const std::string rows = std::to_string(stream::Panes<float>::rows_a_pane);
+  return R"md(
+## When a window is known
+
+Words that reduce many values to one are unknown where too few came. `count`, `age`, `first`, `last`, `seen`, `within`,
+`older_than` and the words about events and states need no more than one; a count of 0, and an age before the first
+record, are known only where the signal's source was covered. `least` is )md" +
+         least + R"md(, or all points that are asked for if they are fewer, unless the need gives it.
+
+| Window | Known |
+|---|---|
+| a time, with `lag` at most 5 minutes | where its values, each as long as the member's usual interval, make half of it |
+| a longer time | from `least` values on; it is read in panes of )md" +
+         rows + R"md( rows, and those that it cuts at its ends do not count |
+| a number of points, or `"attempt"` | from `least` values on |
+| `"earlier"` | once all attempts before are over, from `least` values on; in the first attempt only that the count is 0 |
+| a time with `full = true` | once it has passed since the attempt began, where its source was covered throughout |
+| a number of points with `full = true` | once so many came |
+)md";
+}
+
+std::string chapter_of(const KeyTable& table) {
+  std::string out =
+      "\n## " + std::string{table.title} + "\n\n`" + std::string{table.written} + "`" +
+      (table.other_keys.empty() ? "" : ". Other keys are names of signals or fields, with their values.") +
+      "\n\n| Key | Type | Meaning |\n|---|---|---|\n";
+  for (const Key& key : table.keys) {
+    std::string type{key.type};
+    for (std::size_t at; (at = type.find("tocsin.")) != std::string::npos;) type.erase(at, 7);
+    out += "| `" + std::string{key.name} + "`" + (key.needed ? " (required)" : "") + " | `" + cell(type) + "` | " +
+           cell(key.meaning) + " |\n";
+  }
+  return out;
+}
+
+constexpr std::string_view other_words = R"md(
+## Values in a case
+
+| Written | Meaning |
+|---|---|
+| `0.9`, `"eval"` | The same value from there on. |
+| `steps(seconds[, from])` | Of `step`: a step each so many seconds, from the last one, or from this number on. |
+| `noise(mean, deviation)` | Normally distributed, the same in every run. |
+| `ramp(from, to)` | From one value to the other over the segment. |
+| `silent` | No value from there on. |
+| `nan` | A measured NaN. |
+
+## Other words of files
+
+| Written | Meaning |
+|---|---|
+| `finding "rule"`, `finding { "a", "b" }`, `finding "*"` | A need: the answer of that rule, whether one of several says yes, or any other rule. |
+| `shared "name"` | What `shared/name.lua` returns: functions and constants, at the top of a file of rules. |
+| `either { [[one]], [[another]] }` | An expression that matches any of these. |
+| `coordinates { stage = "rank" }` | In signals.lua: names of places of members in the job, for `peers`. |
+)md";
+
 }  // namespace
 
 std::string reference() {
@@ -235,7 +302,9 @@ std::string reference() {
                " | " + std::string{concrete(entry) ? "" : unit_rule(entry)} + " | " + cell(entry.documentation) +
                " |\n";
   }
-  return out;
+  out += when_known();
+  for (const KeyTable* table : key_tables()) out += chapter_of(*table);
+  return out + std::string{other_words};
 }
 
 std::string editor_stubs() {
@@ -243,7 +312,7 @@ std::string editor_stubs() {
   for (const Shape shape : {Shape::job, Shape::window, Shape::finding, Shape::column, Shape::mask}) {
     const std::string local{name(shape)};
     out += "---@class " + class_of(shape) + "\n";
-    if (shape == Shape::job) out += "---@field [string] any\n";
+    if (shape == Shape::job) out += "---@field [string] tocsin.window|tocsin.finding\n";
     if (shape == Shape::column)
       for (const char* operation : {"add", "sub", "mul", "div"})
         for (const char* other : {"number", "tocsin.column"})
@@ -260,6 +329,15 @@ std::string editor_stubs() {
   }
   for (const Operation& entry : stream::operations())
     if (function(entry)) out += stub(entry, Shape::column);
+  for (const KeyTable* table : key_tables()) {
+    out += "---@class " + std::string{table->type} + "\n";
+    for (const Key& key : table->keys)
+      out += "---@field " + std::string{key.name} + (key.needed ? " " : "? ") + std::string{key.type} + " " +
+             std::string{key.meaning} + "\n";
+    if (!table->items.empty()) out += "---@field [integer] " + std::string{table->items} + "\n";
+    if (!table->other_keys.empty()) out += "---@field [string] " + std::string{table->other_keys} + "\n";
+    out += "\n";
+  }
   return out + std::string{declarations};
 }
 

@@ -99,8 +99,7 @@ void read_aliases(const Table& table, stream::SignalDefinition& signal) {
 }
 
 void read_signal(const Table& table, const std::string& name) {
-  table.allow(
-      {"kind", "unit", "owner", "row", "lateness", "points", "source", "values", "fields", "aliases", "documentation"});
+  table.allow(signal_keys);
   if (!take_name(table, "", name, name)) return;
   stream::SignalDefinition signal;
   signal.name = name;
@@ -156,7 +155,7 @@ int verdict(lua_State* state) {
   const Table table = table_argument(state, 1, "verdict");
   if (table.collection().part != Collection::Part::verdict)
     Host::of(state).stop(state, "verdict { … } stands in verdict.lua");
-  table.allow({"precedence", "explains", "passes", "pauses", "families"});
+  table.allow(verdict_keys);
   stream::VerdictPolicy& policy = table.collection().verdict;
   policy.precedence = table.texts("precedence");
   policy.passes = table.texts("passes");

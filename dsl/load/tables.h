@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dsl/load/collection.h"
+#include "dsl/load/keys.h"
 
 struct lua_State;
 
@@ -26,6 +27,7 @@ class Table {
   [[nodiscard]] bool has(const std::string& key) const;
   void problem(const std::string& key, std::string message) const;
   // Refuses names that are not in this list, and values without a name unless the table lists some.
+  void allow(const KeyTable& keys) const { allow(keys.names(), "key", !keys.items.empty()); }
   void allow(const std::vector<std::string>& known, const std::string& what = "key", bool lists = false) const;
 
   [[nodiscard]] std::optional<std::string> text(const std::string& key, const std::string& example = "") const;

@@ -25,7 +25,7 @@ std::string text_of(const std::optional<stream::Scalar>& scalar) {
 
 // { "capture", … }, or { find = …, … }
 ValueSource read_source(const Table& table, const std::string& name) {
-  table.allow({"find", "last", "text", "number", "scale", "epoch", "per_epoch", "first_epoch"}, "key", true);
+  table.allow(source_keys);
   ValueSource source;
   source.capture = text_of(table.scalar(1));
   source.find = table.text("find").value_or("");
@@ -72,9 +72,7 @@ std::vector<Value> read_values(const Table& table, const std::string& key) {
 
 void read_definition(const Table& table, Definition::Kind kind, const std::string& name) {
   const bool pattern = kind == Definition::Kind::pattern;
-  table.allow({"line",    "scan",   "unless",    "event",           "also",  "source",    "fields", "texts",
-               "samples", "states", "rank",      "rank_if_unknown", "gpu",   "continues", "ends",   "wrapped",
-               "lines",   "same",   "remembers", "equal",           "about", "generic"});
+  table.allow(definition_keys);
   const auto text = [&](const char* key) { return table.text(key).value_or(""); };
   Definition definition;
   definition.kind = kind;

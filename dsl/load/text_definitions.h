@@ -15,23 +15,6 @@ class Table;
 
 // The patterns (patterns/*.lua) and parsers (progress/*.lua) in a pack's files, in the order in which they apply. Other
 // files are ignored. The files are data: they run in a Lua state of their own, and declare nothing else.
-//
-//   parser "nanogpt" {
-//     about   = "…",                              -- for the reader
-//     line    = [[^iter (?P<step>INT): loss (?P<loss>NUM), time (?P<ms>NUM)ms]],   -- or a list: any of them
-//     scan    = [[…]],     -- occurs wherever line does, and is cheaper to search for in every line
-//     unless  = [[…]],     -- must not occur in the record
-//                          -- either { [[a]], [[b]] } is an expression that matches any of these
-//     generic = "lines",   -- reads lines that no framework's parser reads, nor one of "bars"
-//     samples = { step = "step", loss = "loss", step_time = { "ms", scale = 0.001 },
-//                 learning_rate = { find = [[lr (NUM)]] } },
-//     states  = { phase = "train" },              -- constants
-//   }
-//   pattern "watchdog" {
-//     line = …, event = "collective_timeout", fields = numbers, texts = …, source = "log",
-//     rank = a capture that names the rank, rank_if_unknown = the same if the line does not, gpu = a capture,
-//     continues = …, ends = …, lines = 20, wrapped = true,      -- records of several lines
-//   }
 struct TextDefinitions {
   std::vector<text::Definition> definitions;
   std::vector<text::TextProblem> problems;

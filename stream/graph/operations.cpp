@@ -34,49 +34,45 @@ constexpr std::array table{
               "The oldest value; `first(n)`: the median of the oldest n points; of events, `first(\"field\")`: that "
               "field of the oldest one. Unknown where none came."},
     Operation{Op::w_mean, "mean", window, column, T::nothing, U::keep, C::panes,
-              "The mean of the values. Unknown where less than half of the window is covered."},
+              "The mean of the values. Unknown where too few values came."},
     Operation{Op::w_min, "min", window, column, T::nothing, U::keep, C::panes,
-              "The least value. Unknown where less than half of the window is covered."},
+              "The least value. Unknown where too few values came."},
     Operation{Op::w_max, "max", window, column, T::nothing, U::keep, C::panes,
-              "The greatest value. Unknown where less than half of the window is covered."},
-    Operation{Op::w_median, "median", window, column, T::nothing, U::keep, C::order,
-              "The median of the values; beyond 5 minutes, of the means of their panes. Unknown where less than half "
-              "of the window is covered."},
+              "The greatest value. Unknown where too few values came."},
+    Operation{
+        Op::w_median, "median", window, column, T::nothing, U::keep, C::order,
+        "The median of the values; beyond 5 minutes, of the means of their panes. Unknown where too few values came."},
     Operation{Op::w_quantile, "quantile", window, column, T::number, U::keep, C::order,
-              "The quantile q, from 0 to 1, between values by interpolation. Unknown where less than half of the "
-              "window is covered."},
+              "The quantile q, from 0 to 1, between values by interpolation. Unknown where too few values came."},
     Operation{Op::w_sum, "sum", window, column, T::nothing, U::keep, C::panes,
-              "The sum of the values. Unknown where less than half of the window is covered."},
+              "The sum of the values. Unknown where too few values came."},
     Operation{Op::w_stddev, "stddev", window, column, T::nothing, U::keep, C::panes,
-              "The standard deviation of the values. Unknown where less than half of the window is covered."},
+              "The standard deviation of the values. Unknown where too few values came."},
     Operation{Op::w_mad, "mad", window, column, T::nothing, U::keep, C::order,
               "The median distance to the median; times 1.4826 it compares with a standard deviation. Unknown where "
-              "less than half of the window is covered."},
+              "too few values came."},
     Operation{Op::w_ewma, "ewma", window, column, T::number, U::keep, C::fit,
-              "The mean in which a value weighs less the older it is, with a span of n values. Unknown where less than "
-              "half of the window is covered."},
+              "The mean in which a value weighs less the older it is, with a span of n values. Unknown where too few "
+              "values came."},
     Operation{Op::w_fraction, "fraction", window, column, T::bits, U::ratio, C::panes,
-              "`fraction { bits = m }`: the share of samples with a bit of m. Unknown where less than half of the "
-              "window is covered."},
-    Operation{
-        Op::w_slope, "slope", window, column, T::nothing, U::per_second, C::fit,
-        "The slope of the least-squares line, per second. Unknown where less than half of the window is covered."},
+              "`fraction { bits = m }`: the share of samples with a bit of m. Unknown where too few values came."},
+    Operation{Op::w_slope, "slope", window, column, T::nothing, U::per_second, C::fit,
+              "The slope of the least-squares line, per second. Unknown where too few values came."},
     Operation{Op::w_delta, "delta", window, column, T::nothing, U::keep, C::edge,
               "The newest value less the oldest; of a counter, how much it grew. Unknown where fewer than two values "
-              "came, or where less than half of the window is covered."},
+              "came, or too few."},
     Operation{Op::w_rate, "rate", window, column, T::nothing, U::per_second, C::edge,
               "The growth per second from the oldest value to the newest; of events, how many came per second. Unknown "
               "where fewer than two values came, or the events' source was not covered."},
     Operation{Op::w_cusum, "cusum", window, column, T::nothing, U::none, C::fit,
               "The running sum of how far the values lie above the window's median, in deviations of 1.4826 mad, cut "
-              "at 4, less 1 each, never below 0: large where the level shifted up. Unknown where less than half of the "
-              "window is covered."},
+              "at 4, less 1 each, never below 0: large where the level shifted up. Unknown where too few values came."},
     Operation{Op::w_theil_sen, "theil_sen", window, column, T::nothing, U::per_second, C::fit,
               "The median of the slopes between pairs of values, per second: a slope that outliers do not move. "
-              "Unknown where less than half of the window is covered."},
+              "Unknown where too few values came."},
     Operation{Op::w_kendall, "kendall", window, column, T::nothing, U::none, C::fit,
               "Kendall's rank correlation of value and time in standard deviations of chance (z, with ties): above 2 "
-              "the values rise, below -2 they fall. Unknown where less than half of the window is covered."},
+              "the values rise, below -2 they fall. Unknown where too few values came."},
     Operation{Op::w_time_to, "time_to", window, column, T::column, U::seconds, C::fit,
               "The seconds until the values reach the goal at the pace of their Theil-Sen slope; infinite where they "
               "do not approach it: beyond it, too, if they move on. Unknown where the slope or the goal is."},
@@ -91,7 +87,7 @@ constexpr std::array table{
               "The usual time between two arrivals: the median of the member's last 16; before there are 3, the row "
               "length. Unknown where nothing came."},
     Operation{Op::w_nonfinite, "nonfinite", window, column, T::nothing, U::count, C::panes,
-              "How many values are NaN or infinite. Unknown where less than half of the window is covered."},
+              "How many values are NaN or infinite. Unknown where too few values came."},
     Operation{Op::w_repeats, "repeats", window, column, T::field, U::count, C::event,
               "`repeats(\"field\")`: how often the most frequent value of that field came. 0 only where the source was "
               "covered over the whole window."},

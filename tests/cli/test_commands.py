@@ -291,6 +291,11 @@ case "no leak" { ranks = 2, { lasting = "2m" } }
         self.assertIn('| `x:median("group")` |', reference.stdout)
         self.assertTrue(stubs.stdout.startswith("---@meta\n"))
         self.assertIn("median", stubs.stdout)
+        shipped = tocsin("reference", "shipped").stdout
+        for rule in json.loads(tocsin("check", "--json").stdout)["rules"]:
+            self.assertIn(f"\n## {rule['name']}\n", shipped)
+        self.assertRegex(shipped, r"(?s)\n## stalled\n\nNo training progress.*?\n\| `most` \| `\"10m\"` \|\n")
+        self.assertIn("\n| `loss` | gauge | ", shipped)
         everything = tocsin("--help").stdout
         for command in ("reference", "stubs"):
             self.assertIn(f"\n  {command} ", everything)
