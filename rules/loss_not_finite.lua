@@ -68,12 +68,13 @@ rule "loss_absurd" {
   family = "E1", severity = "critical", per = "job", every = { "loss", "30s" },
   summary = "Loss is absurdly large",
   needs = { loss = signal "loss" { over = 1 } },
-  params = { size = 1e20 }, clear = "8 of 8", yields_to = { "loss_not_finite" },
-  shows = "loss {loss:.3g}, close to overflow",
+  -- No loss of a model that can still learn comes near; the squares of such gradients overflow float32 (3.4e38).
+  params = { limit = 1e20 }, clear = "8 of 8", yields_to = { "loss_not_finite" },
+  shows = "loss {loss:.3g}, limit {p.limit:.0e}",
   actions = {
     otherwise = "stop the job; check data and precision; resume from an earlier checkpoint with a lower learning rate",
   },
-  evaluate = function(job, p) return job.loss:last():abs():above(p.size), { loss = job.loss:last() } end,
+  evaluate = function(job, p) return job.loss:last():abs():above(p.limit), { loss = job.loss:last() } end,
 }
 
 rule "steps_skipped" {

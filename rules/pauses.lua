@@ -1,4 +1,5 @@
--- Pauses: what looks like a standstill and is none, and a standstill that the scheduler ended.
+-- A hang that lasts until the time limit, and a log whose progress is not recognized. The cases are pauses of healthy
+-- jobs.
 
 rule "stalled_at_limit" {
   family = "C", severity = "critical", per = "job", every = "end",
@@ -11,8 +12,8 @@ rule "stalled_at_limit" {
     gaps  = signal "step_gap"   { over = "attempt", least = 8 },
     done  = signal "training_ended" { over = "attempt" },
   },
-  -- Whoever reaches a limit in a validation or a save has stepped a moment before; and no longer pause was come back
-  -- from.
+  -- A job that reaches its limit during a validation or a save stepped a moment before. A hang is longer than twice
+  -- any pause that ended.
   params = { least = "4m", times = 2 },
   yields_to = {
     "stalled", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down",
@@ -37,16 +38,17 @@ rule "progress_not_understood" {
   needs = {
     step  = signal "step" { over = "attempt" },
     loss  = signal "loss" { over = "attempt" },
-    alive = signal "any"  { over = "attempt" },
+    alive = signal "any"  { over = "attempt" },  -- any record: a log line or a sample
   },
-  params = { wait = "10m" }, fire = "for 5m",
-  shows = "log lines for {talked} without a recognized step; hangs are detected from processes and GPUs alone",
+  -- Loading a model and compiling it may take minutes.
+  params = { active_at_least = "15m" },
+  shows = "active for {active}, no step or loss recognized; hangs are detected from processes and GPUs alone",
   actions = { otherwise = "add a parser for this log format (docs/rules.md), or print lines such as 'step 12 loss "
     .. "3.4'" },
   evaluate = function(job, p)
-    local talked = job.step:age():min("job") - job.alive:age():min("job")
+    local active = job:age() - job.alive:age():min("job")
     local never  = job.step:count():max("job"):is(0) & ~job.loss:seen()
-    return never & talked:above(p.wait), { talked = talked }
+    return never & active:above(p.active_at_least), { active = active }
   end,
 }
 

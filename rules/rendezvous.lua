@@ -1,6 +1,6 @@
--- C1: a start in which the ranks never come together. What the log says of one is in hang_lines.lua.
+-- C1: a start in which the ranks never come together. What the log says of such a start is in hang_lines.lua.
 
--- Where each rank waits: for a message, a lock, a clock, or anything else.
+-- Where each rank waits: for a message (1), a lock (2), a clock (3) or anything else (4).
 rule "rank_waits_alone" {
   severity = "none", per = "rank", every = "5s",
   summary = "Rank waits at another place than the others, which wait for other processes",
@@ -39,8 +39,9 @@ rule "rendezvous_hang" {
     cpu      = signal "process_cpu"         { over = "45s" },
     gr       = signal "gr_engine_active"    { over = "30s" },
   },
-  -- A rank that was not seen for `missing` while the others do nothing needs no log to be missed.
-  params = { missing = "60s", idle = 0.02 },
+  -- A rank that no record shows for `unseen` counts as missing if the others' processes use less than `idle` cores: no
+  -- log is needed. A GPU that is busy for more than `working` of the time is at work.
+  params = { unseen = "60s", idle = 0.02, working = 0.05 },
   yields_to = { "rendezvous_failed", "rank_stopped", "job_stopped", "rank_unreaped", "rank_killed", "node_down" },
   shows = "no step since the attempt began, and no rank is in a collective[; not with the others: {who}]",
   causes = {
@@ -60,21 +61,22 @@ rule "rendezvous_hang" {
   },
   evaluate = function(job, p)
     local met     = job.met:last()
-    -- Seen nowhere, while others are: not started, or where no collector is.
-    local present = job.process:seen()
-    local absent  = ~present & job.process:count():max("job"):above(0)
-    local missing = absent:any("job")
-    local outside = ~job.launched:last():above(0):any("job"):surely()
-    local working = job.gr:mean():above(0.05):any("job"):surely()
-    -- A log without steps shows as much, where it is all there is.
-    local trains  = job.phase:last():is("train", "eval"):surely() & ~job.process:seen():any("job")
-    local never   = job.step:count():max("job"):is(0) & ~job.loss:seen() & ~trains
-    local odd     = job.alone:now():surely() & ~missing:surely()
-    local lost    = (absent & job.process:age():above(p.missing)):any("job") & job.cpu:mean():max("job"):below(p.idle)
-    return ((job.stalled:now() & never) | (lost & never:maybe())):surely() & outside & ~working,
+    -- No record of the rank's process, while others have some: it was not started, or runs where no collector is.
+    local sampled  = job.process:seen():any("job")
+    local missing  = ~job.process:seen() & sampled
+    local launched = job.launched:last():above(0):any("job"):surely()
+    local working  = job.gr:mean():above(p.working):any("job"):surely()
+    -- Without samples of processes, a log that says "training" and shows no steps is one that is not understood.
+    local training = job.phase:last():is("train", "eval"):surely() & ~sampled
+    local never    = job.step:count():max("job"):is(0) & ~job.loss:seen() & ~training
+    local odd      = job.alone:now():surely() & ~missing:any("job")
+    local unseen   = (missing & job.process:age():above(p.unseen)):any("job")
+                   & job.cpu:mean():max("job"):below(p.idle)
+    local waiting  = met:is("waiting"):surely() & ~missing:any("job")
+    return ((job.stalled:now() & never) | (unseen & never:maybe())):surely() & ~launched & ~working,
       {
-        who = absent:surely() | odd, pid = job.pid:last(), missing = missing, odd = odd:any("job"),
-        waiting = met:is("waiting") & ~missing:surely(), init = ~missing & ~odd:any("job"),
+        who = missing | odd, pid = job.pid:last(), missing = missing:any("job"), odd = odd:any("job"),
+        waiting = waiting, init = ~missing:any("job") & ~odd:any("job") & ~waiting,
       }
   end,
 }

@@ -40,14 +40,17 @@ rule "node_lost" {
 }
 
 rule "preempted" {
-  family = "F2", severity = "warning", per = "job", every = { "taken", "again", "end" },
+  family = "F2", severity = "warning", per = "job", every = { "preempted", "requeued", "end" },
   summary = "Preempted or requeued by the scheduler",
   needs = {
-    saved = signal "checkpoint_saved" { over = "attempt" }, taken = signal "preempted" { over = "attempt" },
-    again = signal "requeued" { over = "attempt" }, ended = signal "end_reason" { over = "attempt" },
+    saved     = signal "checkpoint_saved" { over = "attempt" },
+    preempted = signal "preempted"        { over = "attempt" },
+    requeued  = signal "requeued"         { over = "attempt" },
+    ended     = signal "end_reason"       { over = "attempt" },
   },
+  -- A scheduler requeues the jobs of a node that it lost, too.
   yields_to = { "node_down", "node_lost" },
-  shows = "the scheduler ended the attempt",
+  shows = "the attempt was ended from outside",
   causes = {
     preempted = "another job or the cloud provider took the nodes", requeued = "the job was put back into the queue",
   },
@@ -57,9 +60,10 @@ rule "preempted" {
   },
   evaluate = function(job, p)
     local ended = job.ended:last()
-    local taken = job.taken:seen() | ended:is("preempted"):surely()
-    local again = job.again:seen() | ended:is("requeued"):surely()
-    return taken | again, { preempted = taken, requeued = again, saved = job.saved:last("step") }
+    local preempted = job.preempted:seen() | ended:is("preempted"):surely()
+    local requeued  = job.requeued:seen() | ended:is("requeued"):surely()
+    return preempted | requeued,
+      { preempted = preempted & ~requeued, requeued = requeued, saved = job.saved:last("step") }
   end,
 }
 
