@@ -12,7 +12,9 @@ std::string shown(const std::string& text) { return '"' + text + '"'; }
 std::string shown(bool yes) { return yes ? "true" : "false"; }
 std::string shown(stream::Duration duration) { return dsl::shown(stream::seconds(duration)) + "s"; }
 std::string shown(const stream::Persistence& p) {
-  return p.timed ? "for " + shown(p.span) : std::to_string(p.k) + " of " + std::to_string(p.n);
+  std::string text = p.n > 0 ? std::to_string(p.k) + " of " + std::to_string(p.n) : "";
+  if (p.timed) text += (text.empty() ? "for " : " for ") + shown(p.span);
+  return text;
 }
 std::string shown(const std::vector<stream::Scalar>& list) {
   std::string out = "{";

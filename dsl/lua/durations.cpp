@@ -75,14 +75,18 @@ stream::Result<stream::Persistence> persistence_named(std::string_view text) {
   stream::Persistence result;
   const auto wrong = [&] {
     return stream::Error{stream::Errc::refused,
-                         "\"" + std::string{text.substr(0, 60)} + "\": write \"4 of 6\" (evaluations) or \"for 60s\""};
+                         "\"" + std::string{text.substr(0, 60)} +
+                             "\": write \"4 of 6\" (evaluations), \"for 60s\", or both: \"4 of 6 for 60s\""};
   };
-  if (text.starts_with("for ")) {
-    const auto span = duration_named(text.substr(4));
+  constexpr std::string_view lasting = "for ";
+  if (const auto at = text.find(lasting); at == 0 || (at != std::string_view::npos && text[at - 1] == ' ')) {
+    const auto span = duration_named(text.substr(at + lasting.size()));
     if (!span) return wrong();
     result.timed = true;
     result.span = *span;
-    return result;
+    result.k = result.n = 0;
+    if (at == 0) return result;
+    text = text.substr(0, at - 1);
   }
   const auto of = text.find(" of ");
   if (of == std::string_view::npos) return wrong();

@@ -16,7 +16,7 @@ namespace tocsin::dsl {
 [[nodiscard]] std::string duration_remedy(std::string_view text);
 // What to write for a text that was meant as a number: "1.5", "30%", "80GiB", "200ms".
 [[nodiscard]] std::string number_remedy(std::string_view text);
-// "4 of 6", "for 60s".
+// "4 of 6", "for 60s", "4 of 6 for 60s".
 [[nodiscard]] stream::Result<stream::Persistence> persistence_named(std::string_view text);
 [[nodiscard]] std::string shown(double value);
 

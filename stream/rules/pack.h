@@ -32,10 +32,10 @@ struct Trigger {
   SignalId signal{};
 };
 
-// "k of n" evaluations, or "for d".
+// "k of n" evaluations, "for d", or both: "k of n for d".
 struct Persistence {
   bool timed = false;
-  std::uint32_t k = 1, n = 1;
+  std::uint32_t k = 1, n = 1;  // 0: evaluations are not counted
   Duration span{};
 };
 

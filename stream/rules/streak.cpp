@@ -10,8 +10,6 @@ constexpr std::uint32_t a_word = 64;
 
 std::uint64_t last_n(std::uint32_t n) { return n >= a_word ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
 
-std::uint32_t looks_back(const Persistence& persistence) { return persistence.timed ? 0 : persistence.n; }
-
 }  // namespace
 
 void Streak::Evaluations::add(bool one, std::uint32_t n) {
@@ -36,7 +34,7 @@ std::uint32_t Streak::Evaluations::among_last(std::uint32_t n) const {
 
 void Streak::add(Time tick, Truth outcome, const Persistence& fire, const Persistence& clear) {
   last_ = tick;
-  const std::uint32_t n = std::max(looks_back(fire), looks_back(clear));
+  const std::uint32_t n = std::max(fire.n, clear.n);
   yes_.add(outcome == Truth::yes, n);
   no_.add(outcome == Truth::no, n);
   if (outcome == Truth::yes) {
@@ -54,7 +52,8 @@ void Streak::add(Time tick, Truth outcome, const Persistence& fire, const Persis
 }
 
 bool Streak::holds(const Persistence& persistence, Truth wanted) const {
-  if (!persistence.timed) return (wanted == Truth::yes ? yes_ : no_).among_last(persistence.n) >= persistence.k;
+  if ((wanted == Truth::yes ? yes_ : no_).among_last(persistence.n) < persistence.k) return false;
+  if (!persistence.timed) return true;
   const Time first = wanted == Truth::yes ? first_yes_ : first_no_;
   if (first == never || first > last_ - persistence.span) return false;
   std::size_t all = 0, unknown = 0;
@@ -66,8 +65,8 @@ bool Streak::holds(const Persistence& persistence, Truth wanted) const {
 }
 
 bool Streak::hopes(const Persistence& fire) const {
-  if (!fire.timed) return yes_.among_last(fire.n) != 0;
-  return latest_yes_ != long_ago && latest_yes_ >= last_ - fire.span;
+  if (yes_.among_last(fire.n) != 0) return true;
+  return fire.timed && latest_yes_ != long_ago && latest_yes_ >= last_ - fire.span;
 }
 
 void Streak::fields(auto& self, auto& archive) {

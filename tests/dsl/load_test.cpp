@@ -129,7 +129,11 @@ TEST_CASE("durations and persistences are those that are written") {
   const auto four = persistence_named("4 of 6"), last = persistence_named("1000 of 1000");
   REQUIRE((four && last));
   CHECK((four->k == 4 && four->n == 6));
-  for (const char* none : {"5 of 4", "0 of 4", "1 of 1001", "for", "4 of", "of 4"})
+  const auto both = persistence_named("3 of 4 for 10s");
+  REQUIRE(both);
+  CHECK((both->k == 3 && both->n == 4 && both->timed && both->span == 10s));
+  for (const char* none :
+       {"5 of 4", "0 of 4", "1 of 1001", "for", "4 of", "of 4", "for 10s 3 of 4", "3 of 4for 10s", "3 of 4 for"})
     CHECK_FALSE(persistence_named(none));
 }
 

@@ -130,7 +130,8 @@ class Generator {
       const std::string name = "r" + std::to_string(i);
       persistence_ = std::string{"every = \""} + std::array{"5s", "10s", "20s"}[pick(3)] + "\", ";
       if (pick(2))
-        persistence_ += std::string{"fire = \""} + std::array{"2 of 3", "3 of 6", "for 40s"}[pick(3)] + "\", ";
+        persistence_ +=
+            std::string{"fire = \""} + std::array{"2 of 3", "3 of 6", "for 40s", "2 of 3 for 20s"}[pick(4)] + "\", ";
       if (pick(2))
         persistence_ += std::string{"clear = \""} + std::array{"2 of 2", "3 of 5", "for 30s"}[pick(3)] + "\", ";
       text += rule(name, known);

@@ -5,12 +5,11 @@
 namespace tocsin::oracle {
 
 bool Alerts::holds(const stream::Persistence& persistence, const std::vector<Tick>& ticks, bool wanted) {
-  if (!persistence.timed) {
-    std::size_t as_wanted = 0;
-    for (std::size_t i = ticks.size() - std::min<std::size_t>(ticks.size(), persistence.n); i < ticks.size(); ++i)
-      as_wanted += ticks[i].outcome == wanted;
-    return as_wanted >= persistence.k;
-  }
+  std::size_t as_wanted = 0;
+  for (std::size_t i = ticks.size() - std::min<std::size_t>(ticks.size(), persistence.n); i < ticks.size(); ++i)
+    as_wanted += ticks[i].outcome == wanted;
+  if (as_wanted < persistence.k) return false;
+  if (!persistence.timed) return true;
   // The run of known ticks that were as wanted begins at least so long ago, and half of the ticks of the span are
   // known.
   stream::Time since = stream::never;
@@ -30,7 +29,7 @@ bool Alerts::holds(const stream::Persistence& persistence, const std::vector<Tic
 
 bool Alerts::hopes(const stream::Persistence& fire, const std::vector<Tick>& ticks) {
   for (std::size_t i = 0; i < ticks.size(); ++i) {
-    const bool counts = fire.timed ? ticks[i].at >= ticks.back().at - fire.span : i + fire.n >= ticks.size();
+    const bool counts = (fire.timed && ticks[i].at >= ticks.back().at - fire.span) || i + fire.n >= ticks.size();
     if (counts && ticks[i].outcome == true) return true;
   }
   return false;

@@ -40,13 +40,25 @@ TEST_CASE("'80 of 100' looks back over a hundred evaluations, and so does the cl
 TEST_CASE("'for 30s' needs the first yes that long ago, every known tick, and no more than half unknown") {
   Bench bench;
   Rule& rule = bench.rule("hot");
-  rule.fire = {true, 1, 1, 30s};
+  rule.fire = {true, 0, 0, 30s};
   bench.begin();
   bench.at(10, {{Y}}), bench.at(20, {{N}}), bench.at(30, {{Y}}), bench.at(40, {{U}}), bench.at(50, {{U}}),
       bench.at(60, {{U}});
   CHECK(bench.published.empty());  // half is not enough known: of 30 40 50 60 three are unknown
   bench.at(70, {{Y}}), bench.at(80, {{Y}});
   CHECK(bench.story() == Story{"80 hot firing"});
+}
+
+TEST_CASE("'2 of 3 for 30s' needs both: enough evaluations, and a first yes that long ago") {
+  Bench bench;
+  bench.rule("hot").fire = {true, 2, 3, 30s};
+  bench.begin();
+  bench.at(10, {{Y}}), bench.at(20, {{Y}});
+  CHECK(bench.published.empty());  // too early
+  bench.at(30, {{U}}), bench.at(40, {{U}});
+  CHECK(bench.published.empty());  // too few
+  bench.at(50, {{Y}}), bench.at(60, {{Y}});
+  CHECK(bench.story() == Story{"60 hot firing"});
 }
 
 TEST_CASE("what was pending and hopes no more ends unsent, and the next yes has a first T of its own") {
