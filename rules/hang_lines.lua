@@ -3,6 +3,22 @@
 
 local ends = shared "ends"
 
+-- What other ranks raise when one fails. PyTorch raises a plain RuntimeError for a failed collective, too.
+local raised_by_others = {
+  "unheeded", "cut off", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError",
+  "KeyboardInterrupt", "SystemExit", "SignalException", "ChildFailedError", "RayTaskError",
+}
+
+-- Whether an exception of the program's own explains these reports: it came before them, by no more than `waits`, and
+-- no step came after it. The rank that raised it is the one that the others waited for.
+local function explained_by_exception(job, reports, waits)
+  local own     = job.exception:except { exception = raised_by_others, part = "consequence" }
+  local since   = reports:seen():choose(reports:age(), 0):max("job")
+  local before  = own:age():above(since) & (own:age() - since):below(waits)
+  local goes_on = job.step:age():min("job"):below(own:age() - 30)
+  return before:surely() & ~goes_on:surely()
+end
+
 rule "collective_timeout" {
   family = "C2", severity = "critical", per = "job", every = { "late", "reported", "stuck", "absent", "10s" },
   summary = "NCCL watchdog timeout",
@@ -12,17 +28,11 @@ rule "collective_timeout" {
     reported = signal "collective_timeout_reported" { over = "attempt" },
     stuck  = signal "watchdog_stuck"     { over = "attempt" },
     absent = signal "barrier_missed"     { over = "attempt" },
-    first  = signal "exception_raised"   { over = "attempt" },
+    exception = signal "exception_raised" { over = "attempt" },
     step   = signal "step"               { over = "attempt" },
     hang   = finding "collective_hang",
   },
-  -- A rank that raised an exception of its own is the one that the others wait for, if the watchdogs gave up within the
-  -- time that they wait (10 min, or 30) after it.
-  params = { others = {
-    "unheeded", "cut off", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError",
-    "KeyboardInterrupt", "SystemExit", "SignalException", "ChildFailedError", "RayTaskError",
-  },
-             waits = "35m" },
+  params = { waits = "35m" },  -- watchdogs give up after 10 or 30 min
   yields_to = { "collective_hang", "rank_killed" },
   shows = "ranks whose watchdog timed out in a collective: {n:.0f}[; never joined it: {who}]",
   causes = {
@@ -40,12 +50,8 @@ rule "collective_timeout" {
   evaluate = function(job, p)
     local missed   = job.absent:seen()
     local waited   = job.late:seen() | job.stuck:seen()
-    local own      = job.first:except { exception = p.others, part = "consequence" }
-    local since    = job.late:seen():choose(job.late:age(), 0):max("job")
-    local raised   = (own:age():above(since) & (own:age() - since):below(p.waits)):surely()
-    local goes_on  = job.step:age():min("job"):below(own:age() - 30):surely()
     local hung     = job.hang:ever():surely()
-    return (waited | job.reported:seen() | missed):any("job") & ~(raised & ~goes_on),
+    return (waited | job.reported:seen() | missed):any("job") & ~explained_by_exception(job, job.late, p.waits),
       {
         n = waited:count("job"), who = missed, absent = missed:any("job"), hung = ~missed:any("job") & hung,
         waiting = ~missed:any("job") & ~hung, saved = job.saved:last("step"),
@@ -57,16 +63,20 @@ rule "stack_in_collective" {
   family = "C2", severity = "warning", per = "job", every = { "stack", "10s" },
   summary = "A stack dump shows processes waiting in a collective",
   needs = {
-    stack = signal "stack_in_collective" { over = "10m" }, segv = signal "segfault" { over = "10m" },
-    bus = signal "bus_error" { over = "10m" },
+    stack = signal "stack_in_collective" { over = "10m" },
+    segv  = signal "segfault"            { over = "10m" },
+    bus   = signal "bus_error"           { over = "10m" },
+    step  = signal "step"                { over = "attempt" },
   },
-  clear = "for 10m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
-  shows = "printed stacks are inside a collective",
+  fire = "for 30s", clear = "for 10m",
+  yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
+  shows = "printed stacks are inside a collective, and no step follows",
   actions = { otherwise = "compare the stacks: the others wait for the rank that is not in the same call" },
   evaluate = function(job, p)
-    -- Python prints where a process was that it could not save
+    -- Python prints stacks on a crash, too; and a person may look at a job that runs.
     local crashed = (job.segv:seen() | job.bus:seen()):any("job")
-    return job.stack:seen():any("job") & ~crashed
+    local goes_on = job.step:age():min("job"):below(job.stack:age():min("job")):surely()
+    return job.stack:seen():any("job") & ~crashed & ~goes_on
   end,
 }
 
@@ -126,14 +136,12 @@ rule "collective_failed" {
   family = "C2", severity = "critical", per = "job", every = { "nccl", "10s" },
   summary = "Collective failed",
   needs = {
-    saved = signal "checkpoint_saved" { over = "attempt" }, nccl = signal "nccl_error" { over = "attempt" },
-    first = signal "exception_raised" { over = "attempt" },
+    saved     = signal "checkpoint_saved" { over = "attempt" },
+    nccl      = signal "nccl_error"       { over = "attempt" },
+    exception = signal "exception_raised" { over = "attempt" },
+    step      = signal "step"             { over = "attempt" },
   },
-  -- What a rank reports after another one raised an exception of its own is a consequence of that.
-  params = { others = {
-    "unheeded", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError", "KeyboardInterrupt",
-    "SystemExit",
-  } },
+  params = { waits = "35m" },
   yields_to = {
     "collective_hang", "collective_timeout", "rank_killed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory",
     "node_down", "node_lost",
@@ -145,11 +153,8 @@ rule "collective_failed" {
   } },
   evaluate = function(job, p)
     local failed = job.nccl:seen()
-    local own    = job.first:except { exception = p.others, part = "consequence" }
-    -- The first of the reports: a rank that reports nothing has no age.
-    local since  = failed:choose(job.nccl:age(), 0):max("job")
-    local known  = own:age():above(since):surely() & own:seen()
-    return failed:any("job") & ~known, { n = failed:count("job"), saved = job.saved:last("step") }
+    return failed:any("job") & ~explained_by_exception(job, job.nccl, p.waits),
+      { n = failed:count("job"), saved = job.saved:last("step") }
   end,
 }
 

@@ -1,5 +1,4 @@
--- A2: a launcher that lost its terminal. Signals 2 and 15 are what a person or a scheduler asked for; 1 is what nobody
--- means.
+-- A2: a launcher that lost its terminal. People and schedulers send SIGINT and SIGTERM; nobody sends SIGHUP on purpose.
 
 local ends = shared "ends"
 
@@ -14,15 +13,13 @@ rule "launcher_hung_up" {
     done    = signal "training_ended"   { over = "attempt" },
   },
   yields_to = { "rank_killed", "host_out_of_memory", "node_down", "node_lost", "preempted", "time_limit" },
-  shows = "the launcher got signal 1 (SIGHUP)[ at step {step:.0f}]",
-  causes = { closed = "the shell or connection that the job was started from is gone" },
+  shows = "the shell or connection that the job was started from is gone[; last step {step:.0f}]",
   actions = {
-    closed = "start it detached (nohup, setsid, tmux or the scheduler)[ and resume from checkpoint {saved:.0f}]",
+    otherwise = "start it detached (nohup, setsid, tmux or the scheduler)[ and resume from checkpoint {saved:.0f}]",
   },
   evaluate = function(job, p)
-    local hung = job.stopped:where { signal = 1 }:seen()
-    return hung & ~ends.well(job) & ~job.done:seen(),
-      { closed = hung, saved = job.saved:last("step"), step = job.step:last():max("job") }
+    return job.stopped:where { signal = 1 }:seen() & ~ends.well(job) & ~job.done:seen(),
+      { saved = job.saved:last("step"), step = job.step:last():max("job") }
   end,
 }
 
@@ -34,7 +31,7 @@ case "the connection that started the job is closed" {
     events = { { "launcher_stopped", signal = 1 }, { "traceback", rank = 0, exception = "SignalException" } },
     ends = "failed",
   },
-  fires = { { "launcher_hung_up", cause = "closed" } },
+  fires = { { "launcher_hung_up" } },
 }
 case "a person ends the launcher" {
   ranks = 2, { lasting = "1m", phase = "train", step = steps(1) },

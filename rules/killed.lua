@@ -67,11 +67,11 @@ rule "loader_killed" {
   end,
 }
 
--- The kernel names a process, a shell a command, which may be another user's or a helper's: the launcher names the rank
--- a moment later, or the steps stop.
-local function ended_the_job(job, word, wait)
-  local patience = greatest(wait, 2 * job.gap:median():max("job"):fill(0))
-  return (word:age():above(patience) & ~ends.goes_on(job, word, 2)):surely() & word:seen()
+-- A report names a process that may be another user's or a helper's. It is one of the job's if no step follows for
+-- `wait`, or twice the usual time between steps. A step within 2 s after it was under way already.
+local function ended_the_job(job, reports, wait)
+  local long_enough = greatest(wait, 2 * job.gap:median():max("job"):fill(0))
+  return (reports:age():above(long_enough) & ~ends.goes_on(job, reports, 2)):surely() & reports:seen()
 end
 
 rule "rank_segfault" {
@@ -103,7 +103,7 @@ rule "job_out_of_memory" {
 
 rule "command_killed" {
   severity = "none", per = "job", every = "5s",
-  summary = "Shell reports a killed command, and no step follows",
+  summary = "A process was reported as killed, and no step follows",
   needs = {
     killed = signal "process_killed" { over = "attempt" },
     again  = signal "run_started"    { over = "attempt" },
@@ -112,9 +112,8 @@ rule "command_killed" {
   },
   params = { wait = "5s" },
   evaluate = function(job, p)
-    local killed = job.killed:except { signal = { 2, 6, 15 } }
-    local came   = killed:seen() & ~ends.of_earlier_start(job, killed) & ended_the_job(job, job.killed, p.wait)
-    return came:any("job")
+    local killed = job.killed:except { signal = { 2, 6, 15 } }  -- a person, an abort of its own, a scheduler
+    return (ended_the_job(job, killed, p.wait) & ~ends.of_earlier_start(job, killed)):any("job")
   end,
 }
 
@@ -125,7 +124,7 @@ rule "host_memory_full" {
     memory = signal "host_memory_used"  { over = "2m" },
     limit  = signal "host_memory_limit" { over = "2m" },
   },
-  params = { full = 0.92 },
+  params = { full = 0.92 },  -- the kernel cannot use all of it: its own memory counts, too
   evaluate = function(job, p) return (job.memory:max() / job.limit:max()):max("job"):above(p.full) end,
 }
 

@@ -55,7 +55,7 @@ rule "rank_bursts" {
   end,
 }
 
--- Whether loaders are what all ranks wait for: then another loader would hold up the job in the place of this one.
+-- If every rank's loader is at its limit, another one would hold up the job instead of this one: no straggler.
 rule "rank_waits_as_peers" {
   severity = "none", per = "rank", every = "10s",
   summary = "Late rank waits for its data loader, and its peers' loaders need as much of a step",
@@ -67,24 +67,25 @@ rule "rank_waits_as_peers" {
     busy = signal "loader_busy"  { over = 32, least = 16 },
   },
   peers = { "pipeline_stage", "expert_stage" },
-  -- A rank with batches in store shows no wait. Where nobody reports how busy loaders are, a rank's needs as long as
-  -- the steps in which it waited `starved` of them; while a rank is late such steps count only if they are shorter, for
-  -- a loader without workers waits in slow steps just as long. `step`: of a quarter of the window, which changes first.
-  params = { loaded = 0.85, starved = 0.25, pair = 1.15 },
+  -- `need` is the part of a step that a rank's loader takes for a batch. Where `loader_busy` does not report it, it
+  -- follows from the loader's pace: steps in which a rank waits for data are as long as its loader needs. A rank with
+  -- batches in store does not wait, so the pace is remembered. While a rank is late all steps are long, so only a
+  -- shorter step changes the pace. The newest 8 of 32 values follow a change sooner.
+  params = { need_at_least = 0.85, starved = 0.25, mainly = 0.5, pair = 1.15 },
   state = { pace = 0 },
   evaluate = function(job, p, state)
     local late    = job.late:now():surely()
     local data    = job.data:median()
     local work    = job.work:median() + data:fill(0)
     local typical = work:median("peers"):fill(p.pair * work:min("job"))
-    local usual   = data:median("peers"):fill(data:min("job"))
-    local loader  = (data - usual):above(0.5 * (work - typical))
+    local peers   = data:median("peers"):fill(data:min("job"))
+    local loader  = (data - peers):above(p.mainly * (work - typical))  -- the rank is late because of its loader
     local step    = job.step:last(8)
     local waits   = job.data:last(8):above(p.starved * step):surely()
-    local known   = (late:any("job") & state.pace:above(0)):choose(least(state.pace, step), step)
-    state.pace    = waits:choose(known, state.pace)
+    local pace    = (late:any("job") & state.pace:above(0)):choose(least(state.pace, step), step)
+    state.pace    = waits:choose(pace, state.pace)
     local need    = job.busy:last(8):fill(state.pace / step)
-    return late & loader & need:median("peers"):fill(need:min("job")):above(p.loaded)
+    return late & loader & need:median("peers"):fill(need:min("job")):above(p.need_at_least)
   end,
 }
 
