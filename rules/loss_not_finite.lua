@@ -51,14 +51,15 @@ rule "loss_never_finite" {
     skip  = signal "overflow_skip" { over = "1m" },
     alive = signal "any"           { over = "attempt" },
   },
-  -- If the log goes on long after that loss, the later ones are printed in a form that is not read.
+  -- If the log goes on long after that loss, the later ones are printed in a form that is not read. Where all ranks have
+  -- exited, nothing goes on.
   params = { later = "2h" }, yields_to = { "loss_not_finite" },
   shows = "the last loss was not a finite number[: {loss}]",
   actions = {
     otherwise = "look for a division by 0, a logarithm of 0 or too low a precision; restart with a lower learning rate",
   },
   evaluate = function(job, p)
-    local newest = (job.loss:age() - job.alive:age():min("job")):below(p.later)
+    local newest = (job.loss:age() - job.alive:age():min("job"):fill(0)):below(p.later)
     local settled = ~job.skip:seen()
     return (job.loss:nonfinite():above(0) & newest):surely() & settled, { loss = job.loss:last() }
   end,

@@ -177,6 +177,12 @@ pattern "spawned_process" {
   rank = "local",
   fields = { local_rank = "local", exitcode = "code", signal = by_name }, texts = { launcher = { text = "spawn" } },
 }
+pattern "lightning_child" {
+  line = [[^\[rank: (?P<rank>\d+)\] Child process with PID (?P<pid>\d+) terminated with code (?P<code>-?\d+)]],
+  event = "rank_failed", rank = "rank",
+  fields = { rank = "rank", exitcode = "code", pid = "pid", signal = signal_of { find = [[code -(\d+)]] } },
+  texts = { launcher = { text = "lightning" } },
+}
 pattern "torchrun_sigkill" {
   line = [[Signal (?P<signal>\d+) \((?P<name>SIG[A-Z]+)\) received by PID (?P<pid>\d+)]], event = "signal_received",
   fields = { signal = "signal", pid = "pid" }, texts = { name = "name" },
