@@ -38,7 +38,7 @@ constexpr Key of_rules[] = {
     {"state", "table<string, number>",
      "Columns that the rule remembers between evaluations, with their first values: evaluate's third argument."},
     {"fire", "string",
-     "How often the answer must be yes before the alert fires: `\"3 of 4\"` or `\"for 60s\"` (default: once)."},
+     "How often the answer must be yes before the alert fires: `\"3 of 4\"`, `\"for 60s\"` or both (default: once)."},
     {"clear", "string", "How often the answer must be no before the alert resolves."},
     {"yields_to", "string|string[]",
      "Rules that explain this one: it waits while one of them is pending, and ends when one fires."},

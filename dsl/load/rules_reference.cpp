@@ -34,8 +34,9 @@ std::string triggers(const Rule& rule, const stream::SignalTable& signals) {
 }
 
 void persistence(const char* what, const stream::Persistence& of, std::vector<std::string>& parts) {
-  if (of.timed) parts.push_back(what + (" for " + span(of.span)));
-  else if (of.n > 1) parts.push_back(what + (" at " + std::to_string(of.k) + " of " + std::to_string(of.n)));
+  std::string when = of.n > 1 ? " at " + std::to_string(of.k) + " of " + std::to_string(of.n) : "";
+  if (of.timed) when += " for " + span(of.span);
+  if (!when.empty()) parts.push_back(what + when);
 }
 
 std::string chapter_of(const Rule& rule, const stream::Pack& pack) {
