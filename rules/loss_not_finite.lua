@@ -51,8 +51,8 @@ rule "loss_never_finite" {
     skip  = signal "overflow_skip" { over = "1m" },
     alive = signal "any"           { over = "attempt" },
   },
-  -- If the log goes on long after that loss, the later ones are printed in a form that is not read. Where all ranks have
-  -- exited, nothing goes on.
+  -- If the log goes on long after that loss, the later ones are printed in a form that is not read. Where all ranks
+  -- have exited, nothing goes on.
   params = { later = "2h" }, yields_to = { "loss_not_finite" },
   shows = "the last loss was not a finite number[: {loss}]",
   actions = {

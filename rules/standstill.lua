@@ -114,10 +114,10 @@ rule "stalled" {
     phase    = signal "phase"    { over = "attempt" },
   },
   -- The limit is `k` times the 99th percentile of the last step times, from `least` to `most`, or twice the longest
-  -- pause that ended. In a save or an evaluation it is at least as long as `steps` steps take. With fewer than eight
-  -- steps it is `start`; once the log says that training is finished, `most`, for processes take time to exit.
+  -- interval between steps. In a save or an evaluation it is at least as long as `steps` steps take. With fewer than
+  -- eight steps it is `start`; once the log says that training is finished, `most`, for processes take time to exit.
   params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", start = "20m" },
-  state = { longest = 0, was = 0 }, fire = "2 of 2", clear = "1 of 1",
+  fire = "2 of 2", clear = "1 of 1",
   yields_to = {
     "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout",
     "rank_killed", "node_down",
@@ -135,14 +135,12 @@ rule "stalled" {
     otherwise  = "see what the processes wait for (py-spy dump on each), then stop the job and resume from its last "
       .. "checkpoint",
   },
-  evaluate = function(job, p, state)
+  evaluate = function(job, p)
     local age     = progress_age(job)
     local begun   = job.step:count():above(0):any("job") | job.loss:count():above(0)
-    local ended   = age:below(state.was * "1s"):surely() & job.gaps:count():max("job"):above(0):surely()
-    state.longest = ended:choose(greatest(state.longest, state.was), state.longest)
-    state.was     = (age / "1s"):fill(0)
-    local usual   = job.gap:quantile(0.99):max("job"):fill(job.gaps:max():max("job"))
-    local own     = greatest((p.k * usual):clamp(p.least, p.most), 2 * usual, 2 * state.longest * "1s")
+    local longest = job.gaps:max():max("job")
+    local usual   = job.gap:quantile(0.99):max("job"):fill(longest)
+    local own     = greatest((p.k * usual):clamp(p.least, p.most), 2 * longest)
     local pausing = job.phase:last():is("eval", "checkpoint"):surely()
     local pause   = greatest(own, (p.steps * job.gap:median():max("job")):clamp(p.brief, p.most))
     local known   = job.gaps:count():max("job"):at_least(8):surely():choose(pausing:choose(pause, own), p.start)
