@@ -13,7 +13,7 @@ local raised_by_others = {
 -- no step came after it. The rank that raised it is the one that the others waited for.
 local function explained_by_exception(job, reports, waits)
   local own     = job.exception:except { exception = raised_by_others, part = "consequence" }
-  local since   = reports:seen():choose(reports:age(), 0):max("job")
+  local since   = reports:seen():choose(reports:age():fill(0), 0):max("job")  -- a rank that has exited has no age
   local before  = own:age():above(since) & (own:age() - since):below(waits)
   local goes_on = job.step:age():min("job"):below(own:age() - 30)
   return before:surely() & ~goes_on:surely()

@@ -29,10 +29,11 @@ function ends.begun(job)
   return job.step:seen():any("job") | job.loss:seen()
 end
 
--- Which ranks had these events first: those at most `together` seconds after the first of them.
+-- Which ranks had these events first: those at most `together` seconds after the first of them. A rank that has exited
+-- has no age.
 function ends.earliest(events, together)
   local came  = events:seen()
-  local since = came:choose(events:age(), 0)
+  local since = came:choose(events:age():fill(0), 0)
   return came & since:at_least(since:max("job") - together)
 end
 
