@@ -97,6 +97,10 @@ struct Load {
     each_node([&](const stream::NodeId& node) { roots.push_back(node); });
     const auto now = graph->keep(roots);
     each_node([&](stream::NodeId& node) { node = now.at(node); });
+    for (stream::Rule& rule : pack->rules) {  // a local variable has a name only if its node stays
+      std::erase_if(rule.locals, [&](const auto& local) { return !now.contains(local.node); });
+      for (auto& local : rule.locals) local.node = now.at(local.node);
+    }
   }
   void each_node(auto&& visit) {
     const auto each = [&](auto& nodes) {

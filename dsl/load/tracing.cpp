@@ -196,6 +196,12 @@ struct Trace {
     }
   }
 
+  void take_locals() {
+    for (const auto& [name, node] : evaluation.locals)
+      if (const Shape shape = graph()[node].type.shape; shape == Shape::column || shape == Shape::mask)
+        rule.locals.push_back({name, node});
+  }
+
   void take_state() {
     for (auto& field : rule.state)
       if (const auto written = evaluation.written.find(field.name); written != evaluation.written.end())
@@ -383,6 +389,7 @@ void trace(Host& host, Collection& collection, const RuleSource& source, stream:
   Trace checks{collection, source, graph, rule, evaluation, std::move(answer)};
   checks.check_answer();
   checks.take_outputs();
+  checks.take_locals();
   checks.take_state();
   checks.divide_nodes();
   if (!problems.fatal()) checks.warn_of_unknown();

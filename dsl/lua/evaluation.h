@@ -41,7 +41,8 @@ struct Evaluation {
   };
   std::vector<Compared> compared;
   std::set<std::string> needs_read, params_read;
-  std::map<std::string, stream::NodeId> written;  // state
+  std::map<std::string, stream::NodeId> written;   // state
+  std::map<std::string, stream::NodeId> locals{};  // of a traced evaluate, as it returned
 };
 
 }  // namespace tocsin::dsl

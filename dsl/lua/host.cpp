@@ -4,6 +4,9 @@
 #include <lua.hpp>
 #include <stdexcept>
 
+#include "dsl/lua/evaluation.h"
+#include "dsl/lua/values.h"
+
 namespace tocsin::dsl {
 namespace {
 
@@ -51,7 +54,7 @@ void Host::price_text(std::size_t bytes) {
   const int before = stride();
   longest_ = std::max(longest_, bytes);
   // The call itself cannot fail here; the next instruction can.
-  if (left_ == 0 || stride() != before) lua_sethook(state_, &Host::hook, LUA_MASKCOUNT, left_ == 0 ? 1 : stride());
+  if (left_ == 0 || stride() != before) arm(left_ == 0 ? 1 : stride());
 }
 
 Host::Place Host::where(lua_State* state) {
@@ -85,7 +88,7 @@ void Host::charge(lua_State* state, std::uint64_t instructions) {
     return;
   }
   left_ = 0;
-  lua_sethook(state, &Host::hook, LUA_MASKCOUNT, 1);
+  arm(1);
   const Place place = where(state);
   raise(state, {place.file, place.line,
                 "it spent its budget of " + std::to_string(granted_) +
@@ -95,10 +98,29 @@ void Host::charge(lua_State* state, std::uint64_t instructions) {
 
 // Once the budget is spent the hook runs at every instruction, so that nothing can continue even if it swallows the
 // error.
-void Host::hook(lua_State* state, lua_Debug*) {
+void Host::hook(lua_State* state, lua_Debug* debug) {
   Host& host = of(state);
+  if (debug->event == LUA_HOOKRET) return host.take_locals(state, debug);
   host.last_seen_ = where(state);
   host.charge(state, host.left_ == 0 ? 1 : static_cast<std::uint64_t>(host.stride()) * host.price());
+}
+
+void Host::take_locals(lua_State* state, lua_Debug* debug) {
+  if (evaluation == nullptr || lua_getinfo(state, "f", debug) == 0) return;
+  lua_rawgeti(state, LUA_REGISTRYINDEX, evaluation->rule.evaluate);
+  const bool own = lua_rawequal(state, -1, -2) != 0;
+  lua_pop(state, 2);
+  for (int i = 1; own; ++i) {
+    const char* name = lua_getlocal(state, debug, i);
+    if (name == nullptr) return;
+    if (const Value* value = value_at(state, -1); value && *name != '(') evaluation->locals[name] = value->node;
+    lua_pop(state, 1);
+  }
+}
+
+void Host::arm(int instructions) {
+  const bool traces = evaluation != nullptr && evaluation->scratch == nullptr;
+  lua_sethook(state_, &Host::hook, LUA_MASKCOUNT | (traces ? LUA_MASKRET : 0), instructions);
 }
 
 // Runs where the error was raised, with the stack intact: adds the place to Lua's own message without its prefix.
@@ -127,7 +149,7 @@ std::optional<Failure> Host::guarded(std::uint64_t instructions, const std::func
   failure_ = {};
   last_seen_ = {};
   const std::size_t longest = longest_;
-  lua_sethook(state_, &Host::hook, LUA_MASKCOUNT, stride());
+  arm(stride());
   lua_settop(state_, 0);
   lua_pushcfunction(state_, &Host::handle);
   lua_pushcfunction(state_, [](lua_State* state) {

@@ -72,11 +72,14 @@ class Host {
  private:
   static void* allocate(void* host, void* block, std::size_t old_size, std::size_t new_size);
   void price_text(std::size_t bytes);
+  void arm(int instructions);  // the hook runs after so many
   // What an instruction costs that may read the longest text there is, and how many run between two checks.
   [[nodiscard]] std::uint64_t price() const noexcept { return longest_ / long_text + 1; }
   [[nodiscard]] int stride() const noexcept { return static_cast<int>(std::max<std::uint64_t>(1000 / price(), 1)); }
   static void hook(lua_State* state, lua_Debug* debug);
   static int handle(lua_State* state);
+  // Reads the local variables of an evaluate that is traced and returns.
+  void take_locals(lua_State* state, lua_Debug* debug);
   [[noreturn]] void raise(lua_State* state, Failure failure);
 
   Budgets budgets_;

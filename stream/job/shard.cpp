@@ -28,6 +28,7 @@ Shard::State::State(LoadedPack pack, PackSource* source, AlertSink& sink, const 
           options.digest_columns,
           options.evaluate_all,
           &observer,
+          &settled_observer,
           {&log.clock, &log.last_beat}},
          &log.packs,
          this};
@@ -336,5 +337,6 @@ std::size_t Shard::kept_for_restarts() const noexcept {
   return state_->marks.size() + state_->forgotten.size() + state_->forgotten_at.size();
 }
 void Shard::observe(RuleObserver observer) { state_->observer = std::move(observer); }
+void Shard::observe_settled(RuleObserver observer) { state_->settled_observer = std::move(observer); }
 
 }  // namespace tocsin::stream

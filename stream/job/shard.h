@@ -81,8 +81,10 @@ class Shard {
   // True until reading has reached `handed_over`; no section is due before.
   [[nodiscard]] bool restoring() const noexcept;
 
-  // Called after each evaluation of a rule; for explain.
+  // Called after each evaluation of a rule.
   void observe(RuleObserver observer);
+  // The same once the alerts of the tick have settled; for explain.
+  void observe_settled(RuleObserver observer);
 
  private:
   struct State;

@@ -86,7 +86,7 @@ struct Shard::State final : private PacksInUse {
   PackSource* packs;
   ShardOptions options;
   Counters counters;
-  RuleObserver observer;
+  RuleObserver observer, settled_observer;
   ReportGate gate;
   LogState log;
   JobContext job;

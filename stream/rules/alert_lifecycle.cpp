@@ -100,13 +100,13 @@ void AlertLifecycle::move(RuleIndex index, const Call& call) {
       it = life.streak.hopes(rule.fire) ? std::next(it) : run.lives().erase(it);
       continue;
     }
-    const Parents above = parents(index, slot, call);
+    const Parents above = parents(index, slot, call.runs, call.topology);
     life.explained_by = above.explained_by;
     if (!above.explained_by.empty()) {
       release(rule, life);
       if (life.published) resolve(index, slot, life, ResolveReason::explained, call);
       fired = true;  // it also explains its own children
-    } else if (above.wait) {
+    } else if (!above.waits_for.empty()) {
       release(rule, life);
     } else if (!life.published && outcome(run, slot) != Truth::no) {
       request(index, slot, life, call);
@@ -117,23 +117,24 @@ void AlertLifecycle::move(RuleIndex index, const Call& call) {
   if (fired) explain_children(index, call);
 }
 
-AlertLifecycle::Parents AlertLifecycle::parents(RuleIndex index, Slot slot, const Call& call) const {
+AlertLifecycle::Parents AlertLifecycle::parents(RuleIndex index, Slot slot, const std::vector<RuleRun>& runs,
+                                                const Topology& topology) const {
   Parents result;
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   for (const RuleIndex parent : rule.yields_to) {
-    const RuleRun& run = call.runs[static_cast<std::size_t>(parent)];
+    const RuleRun& run = runs[static_cast<std::size_t>(parent)];
     const Rule& above = run.rule();
     if (above.mode > rule.mode || run.lives().empty()) continue;  // a rule in a trial mode never affects a live one
     const auto look = [&](const Life& life) {
       if (explains(above, life)) result.explained_by = above.name;
-      else if (life.first != never) result.wait = true;
+      else if (life.first != never) result.waits_for = above.name;
     };
     if (above.per <= rule.per) {
-      const auto found = run.lives().find(containing_slot(call.topology, rule.per, slot, above.per));
+      const auto found = run.lives().find(containing_slot(topology, rule.per, slot, above.per));
       if (found != run.lives().end()) look(found->second);
     } else {
       for (const auto& [part, life] : run.lives())
-        if (overlap(call.topology, rule.per, slot, above.per, part)) look(life);
+        if (overlap(topology, rule.per, slot, above.per, part)) look(life);
     }
     if (!result.explained_by.empty()) break;
   }
@@ -148,7 +149,7 @@ void AlertLifecycle::explain_children(RuleIndex parent, const Call& call) {
     bool explained = false;
     for (auto& [slot, life] : child.lives()) {
       if (!life.on || !life.explained_by.empty()) continue;
-      life.explained_by = parents(it->second, slot, call).explained_by;
+      life.explained_by = parents(it->second, slot, call.runs, call.topology).explained_by;
       if (life.explained_by.empty()) continue;
       explained = true;
       release(child.rule(), life);

@@ -61,6 +61,11 @@ class AlertLifecycle {
 
   // Those that fire now, as their last transitions had it, but for the values that explained them.
   [[nodiscard]] std::vector<AlertTransition> firing(const std::vector<RuleRun>& runs, const Topology& topology) const;
+  // The rule that keeps the member's alert waiting, because it is pending; empty: none.
+  [[nodiscard]] std::string waits_for(RuleIndex rule, Slot slot, const std::vector<RuleRun>& runs,
+                                      const Topology& topology) const {
+    return parents(rule, slot, runs, topology).waits_for;
+  }
   [[nodiscard]] std::uint64_t over_limit() const noexcept { return over_limit_; }
   // Counts the alerts of these runs, after a load or a reload.
   void count(const std::vector<RuleRun>& runs);
@@ -75,10 +80,9 @@ class AlertLifecycle {
     const Explain* explain;
     const Publish& publish;
   };
-  // The effect of this member's parents: none, wait (one is pending), or explain (one fires: its name).
+  // The effect of this member's parents: none, wait (one is pending), or explain (one fires); with their names.
   struct Parents {
-    bool wait = false;
-    std::string explained_by;
+    std::string waits_for, explained_by;
   };
   // The alerts of one severity and mode.
   struct Quota {
@@ -100,7 +104,8 @@ class AlertLifecycle {
   [[nodiscard]] Quota& quota(const Rule& rule) { return quotas_[quota_of(rule)]; }
   [[nodiscard]] std::uint32_t open(std::size_t quota) const;  // of all attempts of the subject
   void move(RuleIndex rule, const Call& call);
-  [[nodiscard]] Parents parents(RuleIndex rule, Slot slot, const Call& call) const;
+  [[nodiscard]] Parents parents(RuleIndex rule, Slot slot, const std::vector<RuleRun>& runs,
+                                const Topology& topology) const;
   void explain_children(RuleIndex parent, const Call& call);
   void request(RuleIndex rule, Slot slot, Life& life, const Call& call);
   void release(const Rule& rule, Life& life);

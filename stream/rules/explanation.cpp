@@ -128,15 +128,16 @@ bool Explanation::unknown(NodeId id, Shape shape, Level level, Slot slot) const 
   // A finer node is unknown if any of its parts is.
   const Groups& parts = topology_->groups(node.type.level, level);
   if (slot >= parts.count()) return true;
-  const auto members = parts.of(slot);
-  return members.empty() || std::any_of(members.begin(), members.end(), [&](Slot part) {
-           if (node.type.level == Level::rank && part == reserved_slot) return false;
+  const auto all = parts.of(slot);
+  const auto reserved = [&](Slot part) { return node.type.level == Level::rank && part == reserved_slot; };
+  return std::all_of(all.begin(), all.end(), reserved) || std::any_of(all.begin(), all.end(), [&](Slot part) {
+           if (reserved(part)) return false;
            return shape == Shape::mask ? values_->mask(id)[part] == Truth::unknown
                                        : is_absent(values_->column(id)[part]);
          });
 }
 
-std::vector<std::string> Explanation::missing(NodeId root, Level level, Slot slot) const {
+std::vector<std::string> Explanation::missing(NodeId root, Level level, Slot slot, const Why& why) const {
   std::set<std::string> names;
   std::set<NodeId> seen;
   std::vector<NodeId> open{root};
@@ -150,7 +151,7 @@ std::vector<std::string> Explanation::missing(NodeId root, Level level, Slot slo
     for (const NodeId argument : node.arguments) {
       const Node& from = (*graph_)[argument];
       if (from.type.shape == Shape::window && from.attributes.window) {
-        names.insert(graph_->signals()[from.attributes.window->signal].name);
+        names.insert(graph_->signals()[from.attributes.window->signal].name + (why ? why(id, level, slot) : ""));
         leaf = true;
       } else if (from.type.shape == Shape::finding) {
         for (const auto& rule : from.attributes.findings) {

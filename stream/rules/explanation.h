@@ -35,8 +35,10 @@ class Explanation {
 
   // Sets shows, implies, actions, not_known, cannot_decide, evidence and who for the member at `slot`.
   void write(Slot slot, AlertTransition& transition) const;
+  // Why a reduction of a window is unknown for a member.
+  using Why = std::function<std::string(NodeId reduction, Level level, Slot slot)>;
   // Signals (and findings of which nothing is known) whose absence makes this node unknown for the member.
-  [[nodiscard]] std::vector<std::string> missing(NodeId node, Level level, Slot slot) const;
+  [[nodiscard]] std::vector<std::string> missing(NodeId node, Level level, Slot slot, const Why& why = {}) const;
   // The same for the rule's answer over all members.
   [[nodiscard]] std::vector<std::string> missing() const;
 

@@ -77,8 +77,8 @@ void Judge::run(const Scheduler::Due& due) {
   ++context_.counters->ticks;
   evaluator_.begin_tick();
   if (const std::size_t gaps = facts_.coverage.gaps(due.run_at); gaps != gaps_) gaps_ = gaps, age_anew();
-  const bool observed = context_.digest_columns || (context_.observer && *context_.observer);
-  steady_.begin_tick(due.run_at, facts_.end == never && !observed && !context_.evaluate_all &&
+  const bool looked_at = context_.digest_columns || observed();
+  steady_.begin_tick(due.run_at, facts_.end == never && !looked_at && !context_.evaluate_all &&
                                      !facts_.coverage.any_unread(due.run_at));
   script_answers_.clear();
   const std::size_t mark = graph().mark();  // nodes that scripted rules append live until their alerts are explained
@@ -97,6 +97,8 @@ void Judge::run(const Scheduler::Due& due) {
       [this](RuleIndex rule, Slot slot, AlertTransition& t) { explain(rule, slot, t); },
       [this](const AlertTransition& t) { publish(t); });
   context_.counters->alerts_over_limit += lifecycle_.over_limit() - over_limit;
+  if (context_.settled_observer && *context_.settled_observer)
+    for (const RuleIndex rule : rules) show(rule, *context_.settled_observer);
   if (scripts_->truncate(mark)) evaluator_.forget_above(mark);
   expiry_ = lifecycle_.next_expiry(runs_);
   if (due.at_end) conclude();
@@ -129,13 +131,25 @@ void Judge::evaluate(RuleIndex index) {
   run.record(tick_, outcomes_, facts_.topology);
   add_to_digest(rule);
   steady_.consider(index, run, had_lives, evaluator_, facts_.topology, *this);
-  if (context_.observer && *context_.observer) {
-    const auto view = script_answers_.find(index);
-    const Rule& shown = view != script_answers_.end() ? view->second : rule;
-    if (!rule.scripted) evaluator_.run(rule.cold);
-    (*context_.observer)({facts_.subject, facts_.attempt, shown, tick_, evaluator_, facts_.topology, outcomes_,
-                          [this](double symbol) { return facts_.symbols.text(symbol).value_or(""); }});
-  }
+  if (context_.observer && *context_.observer) show(index, *context_.observer);
+}
+
+bool Judge::observed() const {
+  const auto set = [](const RuleObserver* observer) { return observer && *observer; };
+  return set(context_.observer) || set(context_.settled_observer);
+}
+
+void Judge::show(RuleIndex index, const RuleObserver& observer) {
+  const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
+  const RuleRun& run = runs_[static_cast<std::size_t>(index)];
+  const auto view = script_answers_.find(index);
+  const Rule& shown = view != script_answers_.end() ? view->second : rule;
+  if (!rule.scripted) evaluator_.run(rule.cold);
+  const auto why = [this](NodeId node, Level level, Slot slot) { return why_unknown(node, level, slot); };
+  observer({facts_.subject, facts_.attempt, shown, tick_, evaluator_, facts_.topology, run.outcomes(),
+            [this](double symbol) { return facts_.symbols.text(symbol).value_or(""); }, *pack_, facts_.labels, run,
+            [&](Slot slot) { return lifecycle_.waits_for(index, slot, runs_, facts_.topology); },
+            [&](NodeId node, Slot slot) { return explanation(shown).missing(node, shown.per, slot, why); }});
 }
 
 bool Judge::repeat(RuleIndex index) {
@@ -178,9 +192,9 @@ bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
   take_outcomes(answer->answer, rule);
   for (const auto& [field, node] : answer->state) script.compute(node);
   write_state(rule, run, answer->state);
-  const bool observed = context_.observer || !run.lives().empty() ||
-                        std::find(outcomes_.begin(), outcomes_.end(), Truth::yes) != outcomes_.end();
-  if (!observed) return true;
+  const bool needed = observed() || !run.lives().empty() ||
+                      std::find(outcomes_.begin(), outcomes_.end(), Truth::yes) != outcomes_.end();
+  if (!needed) return true;
   Rule& view = script_answers_.insert_or_assign(index, rule).first->second;
   view.answer = answer->answer;
   view.outputs = answer->outputs;

@@ -34,7 +34,7 @@ struct Context {
   Digest* digest = nullptr;
   bool digest_columns = false;
   bool evaluate_all = false;
-  const RuleObserver* observer = nullptr;
+  const RuleObserver *observer = nullptr, *settled_observer = nullptr;
   BeatTimes beats;
 };
 
@@ -101,6 +101,8 @@ class Judge final : private Leaves {
   void run(const Scheduler::Due& due);
   [[nodiscard]] bool selects(const Rule& rule) const;  // whether the job has the labels that the rule asks for
   void evaluate(RuleIndex index);
+  [[nodiscard]] bool observed() const;
+  void show(RuleIndex index, const RuleObserver& observer);
   bool repeat(RuleIndex index);     // without an evaluation
   void take_over(RuleIndex index);  // of scope "job": what is in other attempts of the members that are in this one
   bool take(Judge& other, RuleRun& theirs, RuleRun& ours);
@@ -113,6 +115,8 @@ class Judge final : private Leaves {
   // A rule built on others also carries their evidence: `stalled.limit` in `collective_hang`.
   void add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition);
   [[nodiscard]] Explanation explanation(const Rule& rule);
+  // Why the reduction of a window is unknown for the member.
+  [[nodiscard]] std::string why_unknown(NodeId reduction, Level level, Slot slot);
   [[nodiscard]] std::vector<std::string> missed_by(const Rule& rule, const std::string& finding);
   void run_aside(std::span<const NodeId> nodes);  // at the tick of another rule
   void publish(const AlertTransition& transition);

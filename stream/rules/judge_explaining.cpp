@@ -1,4 +1,7 @@
 // How a judge explains an alert: its texts, what it misses, and the evidence of the findings behind it.
+#include <algorithm>
+
+#include "stream/graph/time_range.h"
 #include "stream/rules/explanation.h"
 #include "stream/rules/judge.h"
 
@@ -42,6 +45,46 @@ std::vector<std::string> Judge::missed_by(const Rule& rule, const std::string& f
     return explanation(base).missing();
   }
   return {};
+}
+
+std::string Judge::why_unknown(NodeId reduction, Level level, Slot slot) {
+  const Node& node = graph()[reduction];
+  const WindowSpec& window = *graph()[node.arguments[0]].attributes.window;
+  const std::string& source = pack_->signals[window.signal].source;
+  const Topology& topology = facts_.topology;
+  const Level of = node.type.level;
+  Slot member = containing_slot(topology, level, slot, of);
+  std::string text;
+  if (of > level) {  // the first of the member's parts that is unknown
+    const Column values = evaluator_.column(reduction);
+    const Groups& groups = topology.groups(of, level);
+    if (slot >= groups.count()) return ": no " + std::string{name(of)} + " is known";
+    for (const Slot part : groups.of(slot))
+      if ((of != Level::rank || part != reserved_slot) && part < values.size() && is_absent(values[part])) {
+        member = part;
+        break;
+      }
+    if (member == no_slot) return ": no " + std::string{name(of)} + " is known";
+    text = " of " + describe(named_member(topology, of, member));
+  }
+  if (member == no_slot) return ": no record";
+  std::vector<std::uint8_t> unobserved;
+  if (facts_.coverage.unobserved(of, moment_.now, unobserved) && member < unobserved.size() && unobserved[member] != 0)
+    return text + ": unobserved, its log has not been read so far";
+  Node count;
+  count.op = Op::w_count, count.type = {Shape::column, of, "count"};
+  std::vector<double> counts(topology.size(of), absent);
+  WindowSpec so_far = window;
+  so_far.full = false;
+  const bool constant = facts_.history.reduce(count, so_far, {}, moment_, facts_.coverage, counts);
+  const double values = counts[constant ? std::min<Slot>(member, 1) : member];
+  text += ": ";
+  if (is_absent(values) && !source.empty()) return text + "the source '" + source + "' is not covered";
+  if (is_absent(values) || values == 0) return text + "no record";
+  text += std::to_string(static_cast<long long>(values)) + (values == 1 ? " value" : " values");
+  if (window.full) return text + ", and the window is not full";
+  if (window.span == WindowSpec::Span::time && !window.baseline()) return text + ", fewer than half of the window";
+  return text + ", needs " + std::to_string(least_of(window));
 }
 
 void Judge::run_aside(std::span<const NodeId> nodes) {

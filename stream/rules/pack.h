@@ -122,7 +122,7 @@ struct Rule {
   NodeId answer{};                      // of a compiled rule
   std::vector<NodeId> hot;              // what answer and state need, in order of evaluation
   std::vector<NodeId> cold;             // what outputs, causes and who need besides
-  std::vector<Output> outputs;
+  std::vector<Output> outputs, locals;  // values that evaluate returns; those of its local variables, for explain
   std::optional<NodeId> who;
   std::vector<Cause> causes;
   std::vector<Action> actions;

@@ -19,6 +19,9 @@ class Streak {
   // k of n: at least k of the last n were `wanted`. for d: every known one of the last d was, the first of them at
   // least d before the last, and no more than half were unknown.
   [[nodiscard]] bool holds(const Persistence& persistence, Truth wanted) const;
+  // Of the last n evaluations, those that were yes; since when each known one was yes (never: the last was not).
+  [[nodiscard]] std::uint32_t yes_among_last(std::uint32_t n) const { return yes_.among_last(n); }
+  [[nodiscard]] Time yes_since() const noexcept { return first_yes_; }
   // A yes is still among the last n (of d): the member is pending, not quiet.
   [[nodiscard]] bool hopes(const Persistence& fire) const;
 
