@@ -147,7 +147,11 @@ class Publisher {
 class WatchedLog final : public stream::LogReader {
  public:
   WatchedLog(stream::LogReader& log, const RunOptions& options, Ending& ending)
-      : log_(&log), ending_(options.wrapped ? &ending : nullptr), speed_(options.speed), kill_at_(options.kill_at) {}
+      : log_(&log),
+        ending_(options.wrapped ? &ending : nullptr),
+        until_(options.until),
+        speed_(options.speed),
+        kill_at_(options.kill_at) {}
   void begin() { begun_ = true; }  // what was read before is backfilled
 
   stream::Result<const stream::Entry*> next() override {
@@ -155,6 +159,7 @@ class WatchedLog final : public stream::LogReader {
     if (ending_ && entry && *entry != nullptr) ending_->read(**entry);
     if (!begun_ || !entry || *entry == nullptr) return entry;
     if (!first_) first_ = (*entry)->appended, started_ = std::chrono::steady_clock::now();
+    if (over_ = over_ || (until_ && (*entry)->appended > until_->in_log(*first_)); over_) return nullptr;
     if (speed_ > 0) wait_for((*entry)->appended);
     if (kill_at_ && entries_ == *kill_at_) kill(getpid(), SIGKILL);
     ++entries_;
@@ -175,6 +180,8 @@ class WatchedLog final : public stream::LogReader {
 
   stream::LogReader* log_;
   Ending* ending_;
+  std::optional<Moment> until_;
+  bool over_ = false;  // the log has passed it
   double speed_;
   std::optional<std::uint64_t> kill_at_;
   bool begun_ = false;
@@ -309,12 +316,14 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
                            .entries_a_step = options.speed > 0 ? std::size_t{1} : std::size_t{256}}};
   if (auto restored = loop.restore(); !restored) return cannot(restored.error().message);
   runtime::ShardRunner& runner = loop.runner();
-  if (observers.evaluation) runner.shard().observe(observers.evaluation);
+  if (observers.evaluation) runner.shard().observe_settled(observers.evaluation);
   log.begin();
   const Result<void> ran = loop.run();
   terminal.end_progress();
   auto kept = loop.drain();
   if (kept) kept = publisher.flush();
+  if (kept && ran && runner.judged() == 0 && options.until && log.first())
+    return cannot("--at: the first record is of " + formats::time_text(*log.first()));
   if (kept && ran && runner.judged() == 0 && !options.follow && !options.resume)
     return cannot("there is no journal in " + options.journal.string() +
                   ": name a directory that `tocsin wrap` or `tocsin ingest` made");

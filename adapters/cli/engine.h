@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/cli/moment.h"
 #include "stream/job/shard.h"
 
 namespace tocsin::adapters::cli {
@@ -27,6 +28,7 @@ struct RunOptions {
   bool wrapped = false;    // of a command that is no training only its exit is reported, and the last error
   bool digest_columns = false;
   std::size_t state_size = stream::ShardOptions{}.most_state;
+  std::optional<Moment> until;           // records after it are not read
   int stop_when_readable = -1;           // at end of file there, stop at the journal's end (wrap's parent is gone)
   std::optional<std::uint64_t> kill_at;  // tests of recovery: dies by SIGKILL before the entry with this index
   bool force_scripted = false;
@@ -44,7 +46,7 @@ struct RunReport {
 
 // What a command looks at while a journal is judged. Each may be empty.
 struct Observers {
-  std::function<void(const stream::RuleEvaluation&)> evaluation;
+  std::function<void(const stream::RuleEvaluation&)> evaluation;  // once the alerts of its tick have settled
   std::function<void(const stream::Report&)> report;
   std::function<void(const stream::Shard&)> end;  // everything was judged
 };

@@ -1,31 +1,28 @@
 #include <fmt/format.h>
 
-#include <array>
-#include <charconv>
-#include <map>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "adapters/cli/commands.h"
 #include "adapters/cli/engine.h"
+#include "adapters/cli/explained.h"
+#include "adapters/cli/moment.h"
 #include "adapters/cli/recordings.h"
-#include "adapters/cli/rule_values.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/usage.h"
 #include "adapters/formats/alert_form.h"
-#include "adapters/formats/json.h"
-#include "adapters/formats/parse_time.h"
 #include "adapters/formats/printable.h"
-#include "stream/graph/evaluator.h"
-#include "stream/rules/explanation.h"
+#include "stream/rules/members.h"
 
 namespace tocsin::adapters::cli {
 namespace {
 
 using stream::Level;
-using stream::NodeId;
 using stream::Time;
 using Evaluation = stream::RuleEvaluation;
 
@@ -35,104 +32,11 @@ struct ExplainOptions {
   std::string rule;
   std::optional<std::uint32_t> rank;
   std::string node, gpu;
-  std::string at;       // RFC 3339, +90s after the log's beginning, or "last"
-  std::string subject;  // empty: any
-  bool json = false;
+  std::string at, from, until;      // moment_forms
+  std::vector<std::string> values;  // of the table
+  std::string subject;              // empty: any
+  bool json = false, verbose = false;
 };
-
-// The tick asked for: an absolute time, or a span after the first tick seen.
-struct Moment {
-  std::optional<Time> absolute;
-  std::optional<stream::Duration> after;
-  bool last = false;
-};
-
-// 2026-11-21T02:14:43.5Z, and the same as alerts print it: with a blank between date and time, and UTC or nothing
-// behind.
-std::optional<Time> parse_absolute(std::string text) {
-  if (text.size() > 10 && text[10] == ' ') text[10] = 'T';
-  for (const std::string_view zone : {" UTC", "UTC"})
-    if (text.ends_with(zone)) text.replace(text.size() - zone.size(), zone.size(), "Z");
-  if (auto time = formats::parse_time(text)) return time;
-  return formats::parse_time(text + "Z");
-}
-
-std::optional<Moment> parse_moment(const std::string& text) {
-  if (text.empty() || text == "last") return Moment{{}, {}, true};
-  if (text[0] == '+') {
-    double number = 0;
-    const auto [end, wrong] = std::from_chars(text.data() + 1, text.data() + text.size(), number);
-    const std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
-    const double factor = unit.empty() || unit == "s" ? 1
-                          : unit == "m"               ? 60
-                          : unit == "h"               ? 3600
-                          : unit == "d"               ? 86400
-                                                      : 0;
-    if (wrong != std::errc{} || factor == 0 || !(number >= 0 && number < 1e9)) return std::nullopt;
-    return Moment{{}, stream::from_seconds(number * factor), false};
-  }
-  const auto time = parse_absolute(text);
-  if (!time) return std::nullopt;
-  return Moment{*time, {}, false};
-}
-
-struct Row {
-  std::string expression, value, name;
-};
-struct Explained {
-  std::string rule, member, outcome, subject;
-  Time tick{};
-  std::vector<Row> rows;
-};
-
-Explained explained(const Evaluation& evaluation, const stream::Graph& graph, stream::Slot slot) {
-  const stream::Rule& rule = evaluation.rule;
-  constexpr std::array words{"no", "unknown", "yes"};
-  Explained all{rule.name,
-                stream::describe(stream::named_member(evaluation.topology, rule.per, slot)),
-                words[static_cast<std::size_t>(evaluation.outcomes[slot])],
-                std::string{evaluation.subject},
-                evaluation.tick,
-                {}};
-  std::set<NodeId> ids(rule.hot.begin(), rule.hot.end());
-  ids.insert(rule.cold.begin(), rule.cold.end());
-  const auto known = names_of(rule);
-  for (const NodeId id : ids) {
-    if (graph[id].op == stream::Op::constant) continue;
-    std::string names;
-    if (id == rule.answer) names = "ANSWER";
-    for (const auto& output : rule.outputs)
-      if (output.node == id) names += (names.empty() ? "" : ", ") + output.name;
-    for (const auto& cause : rule.causes)
-      if (cause.node == id && names.find(cause.name) == std::string::npos)
-        names += (names.empty() ? "" : ", ") + cause.name;
-    if (rule.who == id) names += names.empty() ? "who" : ", who";
-    all.rows.push_back({described(graph, id, known), value_text(evaluation, id, slot), names});
-  }
-  return all;
-}
-
-std::string as_text(const Explained& all) {
-  std::string out = fmt::format("{} at {} for {}: {}\n", formats::printable(all.rule), formats::time_text(all.tick),
-                                formats::printable(all.member), all.outcome);
-  for (const Row& row : all.rows)
-    out += fmt::format("  {:<72} {:<24} {}\n", formats::printable(row.expression), formats::printable(row.value),
-                       formats::printable(row.name));
-  return out;
-}
-
-std::string as_json(const Explained& all) {
-  formats::Json rows = formats::Json::array();
-  for (const Row& row : all.rows)
-    rows.push_back({{"expression", row.expression}, {"value", row.value}, {"name", row.name}});
-  return formats::dump({{"rule", all.rule},
-                        {"job", all.subject},
-                        {"member", all.member},
-                        {"outcome", all.outcome},
-                        {"at", formats::typed_time(all.tick)},
-                        {"values", rows}}) +
-         "\n";
-}
 
 // What is asked for in a way that the rule cannot answer; empty: nothing.
 std::string misfit(const ExplainOptions& options, const stream::Rule& rule) {
@@ -159,45 +63,112 @@ std::optional<stream::Slot> member(const ExplainOptions& options, const Evaluati
   return std::nullopt;
 }
 
+// What a run showed of the rule.
+struct Seen {
+  std::string wrong;                                       // in the options
+  bool rule = false, members = false;                      // it ran for the job, and for some member
+  std::string_view level;                                  // of these
+  std::set<std::string, std::less<>> rules, jobs, judged;  // judged: jobs for which the rule ran
+  std::optional<Time> first;                               // tick
+  Time last = stream::long_ago;
+  std::string why_not;  // why the rule did not run for the job
+  bool declared = false;
+};
+
+// One tick, or a span of time, as the options ask.
+class Question {
+ public:
+  Question(const ExplainOptions& options, Moment at, Moment from, Moment until)
+      : options_(&options), at_(at), from_(from), until_(until), table_(options.values) {}
+
+  void see(const Evaluation& evaluation) {
+    seen_.rules.insert(evaluation.rule.name);
+    if (!seen_.jobs.contains(evaluation.subject)) seen_.jobs.emplace(evaluation.subject);
+    if (!seen_.first) seen_.first = evaluation.tick;
+    seen_.last = std::max(seen_.last, evaluation.tick);
+    const bool of_job = options_->subject.empty() || evaluation.subject == options_->subject;
+    if (evaluation.rule.name != options_->rule) {
+      if (of_job && !seen_.declared) look_for_rule(evaluation);
+      return;
+    }
+    if (!seen_.judged.contains(evaluation.subject)) seen_.judged.emplace(evaluation.subject);
+    if (!of_job) return;
+    seen_.rule = true;
+    seen_.level = stream::name(evaluation.rule.per);
+    for (stream::Slot slot = 0; slot < evaluation.outcomes.size(); ++slot)
+      seen_.members = seen_.members || evaluation.topology.exists(evaluation.rule.per, slot);
+    if (seen_.wrong.empty()) seen_.wrong = misfit(*options_, evaluation.rule);
+    const auto slot = seen_.wrong.empty() ? member(*options_, evaluation) : std::nullopt;
+    if (!slot) return;
+    if (spans()) {
+      const bool within = evaluation.tick >= (from_.last() ? *seen_.first : from_.in_log(*seen_.first)) &&
+                          evaluation.tick <= until_.in_log(*seen_.first);
+      if (within) seen_.wrong = table_.add(evaluation, *slot).value_or("");
+    } else if (at_.last() || (!found_ && evaluation.tick >= at_.in_log(*seen_.first))) {
+      found_ = explained(evaluation, *slot);
+    }
+  }
+  [[nodiscard]] bool spans() const {
+    return !options_->from.empty() || !options_->until.empty() || !options_->values.empty();
+  }
+  [[nodiscard]] const Seen& seen() const noexcept { return seen_; }
+  // The option that names a time outside of the run; empty: none does.
+  [[nodiscard]] std::string outside() const {
+    constexpr stream::Duration grace = std::chrono::minutes{1};  // between the first record and the first evaluation
+    const auto too_early = [&](const Moment& moment) {
+      return seen_.first && !moment.last() && moment.in_log(*seen_.first) < *seen_.first - grace;
+    };
+    const auto too_late = [&](const Moment& moment) {
+      return seen_.first && !moment.last() && moment.in_log(*seen_.first) > seen_.last;
+    };
+    if (too_early(at_) || too_late(at_)) return "--at " + options_->at;
+    if (too_late(from_)) return "--from " + options_->from;
+    return too_early(until_) ? "--until " + options_->until : "";
+  }
+  // Empty: nothing was found.
+  [[nodiscard]] std::string answer() const {
+    if (!table_.empty()) return options_->json ? table_.as_json() : table_.as_text();
+    if (!found_) return "";
+    return options_->json ? as_json(*found_) : as_text(*found_, options_->verbose);
+  }
+
+ private:
+  void look_for_rule(const Evaluation& evaluation) {
+    const auto& rules = evaluation.pack.rules;
+    const auto rule = std::ranges::find(rules, options_->rule, &stream::Rule::name);
+    seen_.declared = rule != rules.end();
+    if (seen_.declared) seen_.why_not = why_not_run(evaluation.pack, *rule, evaluation.labels);
+  }
+
+  const ExplainOptions* options_;
+  Moment at_, from_, until_;
+  ValueTable table_;
+  std::optional<Explained> found_;
+  Seen seen_;
+};
+
 int explain(const ExplainOptions& options) {
-  const auto moment = parse_moment(options.at);
-  if (!moment)
-    return cannot("explain",
-                  "--at " + options.at +
-                      ": write a time (2026-11-21T02:14:43Z), a span after the beginning (+90s, +5m), or last");
+  const auto at = parse_moment(options.at), from = parse_moment(options.from), until = parse_moment(options.until);
+  for (const auto& [name, text, moment] :
+       {std::tuple{"--at ", &options.at, &at}, std::tuple{"--from ", &options.from, &from},
+        std::tuple{"--until ", &options.until, &until}})
+    if (!*moment) return cannot("explain", name + *text + ": " + moment_forms);
   const auto journal = recording_named(options.journal);
   if (!journal) return cannot("explain", journal.error().message);
-  std::optional<Explained> found;
-  std::string wrong;
-  bool rule_seen = false, labelled = false;
-  std::optional<Time> first;
-  Time last = stream::long_ago;
-  std::set<std::string, std::less<>> rules, jobs, judged;  // judged: jobs for which the rule ran
+  Question question{options, *at, *from, *until};
+  if (question.spans() && !options.at.empty())
+    return cannot("explain", "--at is one moment, and --from, --until and --values ask for a table: leave one out");
   RunOptions run;
   run.journal = *journal;
   run.rules = options.rules;
   run.quiet = true;
   Observers observers;
-  observers.evaluation = [&](const Evaluation& evaluation) {
-    rules.insert(evaluation.rule.name);
-    if (!jobs.contains(evaluation.subject)) jobs.emplace(evaluation.subject);
-    if (!first) first = evaluation.tick;
-    last = std::max(last, evaluation.tick);
-    if (evaluation.rule.name != options.rule) return;
-    labelled = !evaluation.rule.jobs.empty();
-    if (!judged.contains(evaluation.subject)) judged.emplace(evaluation.subject);
-    if (!options.subject.empty() && evaluation.subject != options.subject) return;
-    rule_seen = true;
-    if (wrong.empty()) wrong = misfit(options, evaluation.rule);
-    if ((found && !moment->last) || !wrong.empty()) return;
-    if (moment->absolute && evaluation.tick < *moment->absolute) return;
-    if (moment->after && evaluation.tick < *first + *moment->after) return;
-    const auto slot = member(options, evaluation);
-    if (slot) found = explained(evaluation, evaluation.values.graph(), *slot);
-  };
+  observers.evaluation = [&](const Evaluation& evaluation) { question.see(evaluation); };
   const RunReport report = run_engine(run, observers);
   if (report.exit != 0) return report.exit;
-  if (!wrong.empty()) return cannot("explain", wrong);
+  const Seen& seen = question.seen();
+  if (!seen.wrong.empty()) return cannot("explain", seen.wrong);
+  auto jobs = seen.jobs;
   for (const auto& [job, digest] : report.digests) jobs.insert(job);
   const auto list = [](const auto& names) { return formats::printable(fmt::format("{}", fmt::join(names, " "))); };
   if (!options.subject.empty() && !jobs.contains(options.subject)) {
@@ -205,25 +176,23 @@ int explain(const ExplainOptions& options) {
         list(jobs));
     return 1;
   }
-  constexpr stream::Duration grace = std::chrono::minutes{1};  // between the first record and the first evaluation
-  const bool outside =
-      first && ((moment->absolute && (*moment->absolute < *first - grace || *moment->absolute > last)) ||
-                (moment->after && *first + *moment->after > last));
-  if (outside && rule_seen)
-    return cannot("explain", "--at " + options.at + " is outside of the run, which was judged from " +
-                                 formats::time_text(*first) + " to " + formats::time_text(last));
-  if (found) {
-    fmt::print("{}", options.json ? as_json(*found) : as_text(*found));
+  if (const std::string outside = question.outside(); seen.rule && !outside.empty())
+    return cannot("explain", outside + " is outside of the run, which was judged from " +
+                                 formats::time_text(*seen.first) + " to " + formats::time_text(seen.last));
+  if (const std::string answer = question.answer(); !answer.empty()) {
+    fmt::print("{}", answer);
     return 0;
   }
-  if (rule_seen) {
-    say("tocsin explain: rule '{}' ran, but not for that member at or after that time\n",
-        formats::printable(options.rule));
-  } else if (!judged.empty()) {
-    say("tocsin explain: rule '{}' did not run for job '{}'{}. It ran for: {}\n", formats::printable(options.rule),
-        formats::printable(options.subject), labelled ? ": its `jobs` leaves the job out" : "", list(judged));
+  const std::string rule = formats::printable(options.rule);
+  if (seen.rule) {
+    say("tocsin explain: rule '{}' ran, but not for that {} at or after that time{}\n", rule, seen.level,
+        seen.members ? "" : ": the log names none");
+  } else if (seen.declared) {
+    say("tocsin explain: rule '{}' did not run{}: {}{}\n", rule,
+        options.subject.empty() ? "" : formats::printable(" for job '" + options.subject + "'"),
+        formats::printable(seen.why_not), seen.judged.empty() ? "" : ". It ran for: " + list(seen.judged));
   } else {
-    say("tocsin explain: no rule '{}' ran in this log. These did: {}\n", formats::printable(options.rule), list(rules));
+    say("tocsin explain: no rule '{}' ran in this log. These did: {}\n", rule, list(seen.rules));
   }
   return 1;
 }
@@ -232,8 +201,8 @@ int explain(const ExplainOptions& options) {
 
 void add_explain_command(CLI::App& app, int& status) {
   auto options = std::make_shared<ExplainOptions>();
-  auto* command =
-      app.add_subcommand("explain", "Show why a rule fired or did not: every value in it, for one rank and moment");
+  auto* command = app.add_subcommand(
+      "explain", "Show why a rule fired or did not: its values for one rank, at one moment or over time");
   add_needed(*command, "JOURNAL", options->journal, "", journal_text);
   add_needed(*command, "--rule", options->rule, "NAME", "The name of the rule");
   add_option(*command, "--rank", options->rank, "N",
@@ -242,7 +211,13 @@ void add_explain_command(CLI::App& app, int& status) {
   add_option(*command, "--gpu", options->gpu, "NAME", "Which GPU, as alerts name it, where it answers per GPU");
   add_option(*command, "--at", options->at, "TIME",
              "When: 2026-11-21T02:14:43 (UTC), +90s or +5m from the beginning, or last (default)");
+  add_option(*command, "--from", options->from, "TIME", "Print a table instead: its values over time, from here on");
+  add_option(*command, "--until", options->until, "TIME", "The end of the table (default: the last)");
+  add_option(*command, "--values", options->values, "NAMES",
+             "The values in the table, by their names in the rule: age,limit (default: those that evaluate returns)")
+      ->delimiter(',');
   add_option(*command, "--job", options->subject, "NAME", "Which job, where the journal has several");
+  command->add_flag("--verbose", options->verbose, "Print the values that have no name in the rule, too");
   command->add_flag("--json", options->json, "Print one JSON object");
   add_rules_option(*command, options->rules, replay_rules_text);
   command->callback([options, &status] { status = explain(*options); });

@@ -67,7 +67,55 @@ bool joined(std::string_view text) {
   });
 }
 
-// As the author wrote it: of names and numbers, with what has no name written out where that is short.
+// The masks that made the answer what it is, and that no masks make: of those that a mask joins only the ones with its
+// own value, where there are some.
+std::set<NodeId> deciding(const Evaluation& evaluation, stream::Slot slot) {
+  const stream::Graph& graph = evaluation.values.graph();
+  const auto truth = [&](NodeId id) {
+    return graph[id].type.level <= evaluation.rule.per
+               ? std::optional{evaluation.values.truth_at(id, evaluation.rule.per, slot)}
+               : std::nullopt;
+  };
+  std::set<NodeId> found, seen;
+  std::vector<NodeId> open{evaluation.rule.answer};
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    open.pop_back();
+    if (!seen.insert(id).second) continue;
+    const stream::Node& node = graph[id];
+    std::vector<NodeId> masks, same;  // same: as the node reads them
+    for (std::size_t i = 0; i < node.arguments.size(); ++i) {
+      const NodeId argument = node.arguments[i];
+      if (graph[argument].type.shape != Shape::mask) continue;
+      masks.push_back(argument);
+      const auto own = truth(id), read = truth(argument);
+      if (own && read && (node.forms.empty() ? *read : node.forms[i].of(*read)) == *own) same.push_back(argument);
+    }
+    if (masks.empty()) found.insert(id);
+    open.insert(open.end(), same.empty() ? masks.begin() : same.begin(), same.empty() ? masks.end() : same.end());
+  }
+  return found;
+}
+
+// "age = 8.21 s, limit = 30 s": what a mask was made of.
+std::string operands(const Evaluation& evaluation, NodeId id, stream::Slot slot, const Names& names) {
+  const stream::Graph& graph = evaluation.values.graph();
+  std::string out;
+  for (NodeId argument : graph[id].arguments) {
+    while (graph[argument].op == stream::Op::spread) argument = graph[argument].arguments[0];
+    const stream::Node& node = graph[argument];
+    std::string text;
+    if (node.type.shape == Shape::finding) text = fmt::format("rule {}", fmt::join(node.attributes.findings, ", "));
+    else if (node.op != stream::Op::constant && node.type.shape != Shape::window)
+      text = (name_of(names, argument).empty() ? expression(graph, argument, names) : name_of(names, argument)) +
+             " = " + value_text(evaluation, argument, slot);
+    if (!text.empty()) out += (out.empty() ? "" : ", ") + text;
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string expression(const stream::Graph& graph, NodeId id, const Names& names) {
   constexpr std::size_t longest = 60;  // of a part
   std::string text = graph.describe(id);
@@ -82,32 +130,6 @@ std::string expression(const stream::Graph& graph, NodeId id, const Names& names
     return joined(inner) && !argument ? "(" + inner + ")" : inner;
   });
 }
-
-// The nodes that made the answer what it is: of the masks that a mask joins, those that have its own value, where there
-// are some.
-std::set<NodeId> deciding(const Evaluation& evaluation, stream::Slot slot) {
-  const stream::Graph& graph = evaluation.values.graph();
-  const auto truth = [&](NodeId id) {
-    const stream::Type& type = graph[id].type;
-    return type.shape == Shape::mask && type.level <= evaluation.rule.per
-               ? std::optional{evaluation.values.truth_at(id, evaluation.rule.per, slot)}
-               : std::nullopt;
-  };
-  std::set<NodeId> found;
-  std::vector<NodeId> open{evaluation.rule.answer};
-  while (!open.empty()) {
-    const NodeId id = open.back();
-    open.pop_back();
-    if (!found.insert(id).second) continue;
-    const auto& arguments = graph[id].arguments;
-    const auto same = [&, own = truth(id)](NodeId argument) { return own && truth(argument) == own; };
-    const bool some = std::ranges::any_of(arguments, same);
-    std::ranges::copy_if(arguments, std::back_inserter(open), [&](NodeId argument) { return !some || same(argument); });
-  }
-  return found;
-}
-
-}  // namespace
 
 std::string value_text(const Evaluation& evaluation, NodeId id, stream::Slot slot) {
   const stream::Node& node = evaluation.values.graph()[id];
@@ -146,33 +168,25 @@ Names names_of(const stream::Rule& rule) {
     std::string& name = names[output.node];
     name = name.empty() ? output.name : name + " " + output.name;
   }
+  for (const auto& local : rule.locals) names.emplace(local.node, local.name);
   return names;
 }
 
-std::string described(const stream::Graph& graph, NodeId id, const Names& names) {
-  return substituted(graph, graph.describe(id), [&](NodeId other, std::string_view) { return name_of(names, other); });
+std::string why_unknown(const Evaluation& evaluation, NodeId id, stream::Slot slot) {
+  if (value_text(evaluation, id, slot).find("unknown") == std::string::npos) return "";
+  return fmt::format("{}", fmt::join(evaluation.missing(id, slot), "; "));
 }
 
 std::string deciding_values(const Evaluation& evaluation, stream::Slot slot) {
-  const stream::Rule& rule = evaluation.rule;
-  if (rule.scripted) return "";
-  const stream::Graph& graph = evaluation.values.graph();
-  const auto names = names_of(rule);
-  const stream::Explanation explanation{rule, graph, evaluation.values, evaluation.topology, {}, {}};
+  if (evaluation.rule.scripted) return "";
+  const auto names = names_of(evaluation.rule);
   std::string out;
   for (const NodeId id : deciding(evaluation, slot)) {
-    const stream::Node& node = graph[id];
-    if (node.op == stream::Op::constant || node.op == stream::Op::spread || node.type.shape == Shape::window ||
-        node.type.shape == Shape::finding)
-      continue;
-    std::string name = id == rule.answer ? "answer" : name_of(names, id);
-    if (!name.empty()) name += " = ";
-    std::string value = value_text(evaluation, id, slot);
-    if (value == "unknown")
-      if (const auto missing = explanation.missing(id, rule.per, slot); !missing.empty())
-        value += fmt::format(" (without {})", fmt::join(missing, ", "));
-    out += fmt::format("  {:<56} {}\n", formats::printable(name + expression(graph, id, names)),
-                       formats::printable(value));
+    out += fmt::format("  {:<48} {:<8} {}\n", formats::printable(expression(evaluation.values.graph(), id, names)),
+                       formats::printable(value_text(evaluation, id, slot)),
+                       formats::printable(operands(evaluation, id, slot, names)));
+    const std::string why = why_unknown(evaluation, id, slot);
+    if (!why.empty()) out += "    missing " + formats::printable(why) + "\n";
   }
   return out;
 }

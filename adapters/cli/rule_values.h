@@ -14,13 +14,15 @@ namespace tocsin::adapters::cli {
 
 // The value; of a finer node those of the member's parts. Empty: a window or a finding, which has none.
 [[nodiscard]] std::string value_text(const stream::RuleEvaluation& evaluation, stream::NodeId id, stream::Slot slot);
-// The author's name of a node: that of a need, of a value that evaluate returned, or none.
+// The signals that are missing where the value is unknown, with the reason; empty: it is known.
+[[nodiscard]] std::string why_unknown(const stream::RuleEvaluation& evaluation, stream::NodeId id, stream::Slot slot);
+// The author's name of a node: that of a need, of a value that evaluate returned, of a local variable, or none.
 [[nodiscard]] std::map<stream::NodeId, std::string> names_of(const stream::Rule& rule);
-// The node as the graph describes it, with names and numbers in the place of what stands for them.
-[[nodiscard]] std::string described(const stream::Graph& graph, stream::NodeId id,
-                                    const std::map<stream::NodeId, std::string>& names);
-// What made the rule say what it says of the member, a line for each value: of the masks that a mask joins only those
-// that decide. Empty: the rule is a script.
+// As the author wrote it: of names and numbers, with what has no name written out where that is short.
+[[nodiscard]] std::string expression(const stream::Graph& graph, stream::NodeId id,
+                                     const std::map<stream::NodeId, std::string>& names);
+// What made the rule say what it says of the member, a line for each mask that decided, with the values that it was
+// made of. Empty: the rule is a script.
 [[nodiscard]] std::string deciding_values(const stream::RuleEvaluation& evaluation, stream::Slot slot);
 
 }  // namespace tocsin::adapters::cli

@@ -11,6 +11,7 @@
 
 #include "adapters/cli/commands.h"
 #include "adapters/cli/engine.h"
+#include "adapters/cli/moment.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/service_commands.h"
 #include "adapters/cli/topic_journal.h"
@@ -31,6 +32,7 @@ using prometheus::JobFigures;
 struct StatusOptions {
   RunOptions run;
   TopicPart part;
+  std::string at;
   bool json = false;
 };
 
@@ -74,9 +76,11 @@ std::string text_of(const JobFigures& job) {
 // An attempt that has ended, by its verdict: families in the place of rules.
 std::string text_of(const stream::Verdict& verdict) {
   const std::string nothing = verdict.end_reason == "failed" ? "no cause found" : "no fault found";
+  const std::string reason =
+      verdict.end_reason.empty() || verdict.end_reason == "unknown" ? "" : ", " + verdict.end_reason;
   std::string out = fmt::format(
-      "job {}, attempt {}: ended {}, {}: {}\n", verdict.subject, verdict.attempt, formats::time_text(verdict.ended),
-      verdict.end_reason, verdict.family.empty() ? nothing : stream::with_words(verdict.family, verdict.family_words));
+      "job {}, attempt {}: ended {}{}: {}\n", verdict.subject, verdict.attempt, formats::time_text(verdict.ended),
+      reason, verdict.family.empty() ? nothing : stream::with_words(verdict.family, verdict.family_words));
   for (const std::string& found : verdict.shows) out += fmt::format("  found {}\n", found);
   for (const std::string& doubt : verdict.cannot_decide) out += fmt::format("  could not decide {}\n", doubt);
   for (const stream::Verdict::Line& line : verdict.families)
@@ -88,6 +92,8 @@ std::string text_of(const stream::Verdict& verdict) {
 
 int show_status(StatusOptions& options) {
   const std::string& wanted = options.part.options.subject;  // empty: all
+  if (options.run.until = parse_moment(options.at); !options.run.until)
+    return cannot("status", "--at " + options.at + ": " + moment_forms);
   const auto copied = copy_of_part(options.part, options.run.journal);
   if (!copied) return cannot(copied.error());
   options.run.temporary = copied->has_value();
@@ -153,6 +159,8 @@ void add_status_command(CLI::App& app, int& status) {
   add_needed(*command, "JOURNAL", options->run.journal, "", std::string{journal_text} + or_cluster_text);
   add_part_options(*command, options->part);
   command->get_option("--job")->description("This job alone; of a cluster, from the partition that has its records");
+  add_option(*command, "--at", options->at, "TIME",
+             "As of this time: 2026-11-21T02:14:43 (UTC), +90s or +5m from the beginning, or last (default)");
   add_rules_option(*command, options->run.rules, replay_rules_text);
   command->add_flag("--json", options->json,
                     "Print one JSON object: jobs as /api/v1/jobs has them, and the verdicts of those that have ended");

@@ -50,7 +50,7 @@ class Replay(WithJournal):
         alerts = [json.loads(line) for line in reported.splitlines() if line.startswith("{")]
         self.assertEqual({a["subject"] for a in alerts if a.get("rule") == "site_hot"}, {"a"})
         why = tocsin("explain", self.base / "labelled-journal", *rules, "--rule", "site_hot", "--job", "b").stderr
-        self.assertIn("rule 'site_hot' did not run for job 'b': its `jobs` leaves the job out. It ran for: a", why)
+        self.assertIn("rule 'site_hot' did not run for job 'b': its `jobs` wants partition = a, and the job has 'b'. It ran for: a", why)
         stands = [tocsin("status", self.base / "labelled-journal", *some) for some in (rules, rules[2:])]
         self.assertEqual([one.returncode for one in stands], [0, 2])
         self.assertIn("signals.lua: the file is missing", stands[1].stderr)
