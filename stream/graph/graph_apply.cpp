@@ -141,7 +141,7 @@ Result<NodeId> Graph::Application::comparing() {
     if (auto fine = want(i, Shape::column); !fine) return fine.error();
   if (at(1).op == Op::constant && std::isnan(at(1).attributes.number))
     return refuse(written() +
-                  " compares with NaN, which is no number, so it would never be known: compare with a number; "
+                  " compares with NaN, which is not a number, so it would never be known: compare with a number; "
                   ":nonfinite() counts NaN");
   if (at(1).op == Op::constant && type(0).unit == "ratio" && type(1).unit != "seconds") {
     const double limit = at(1).attributes.number;
@@ -179,7 +179,7 @@ Result<NodeId> Graph::Application::is_any() {
       return refuse("is(" + shown(value) + "): this column holds " +
                     (text ? "text: write it in quotes" : "numbers: write one without quotes"));
     if (const auto* number = std::get_if<double>(&value); number && std::isnan(*number))
-      return refuse("is(NaN): nothing is equal to NaN, which is no number; :nonfinite() counts them");
+      return refuse("is(NaN): nothing is equal to NaN, which is not a number; :nonfinite() counts them");
     if (closed && std::find(closed->begin(), closed->end(), std::get<std::string>(value)) == closed->end()) {
       std::string may;
       for (const std::string& known : *closed) may += (may.empty() ? "" : ", ") + known;

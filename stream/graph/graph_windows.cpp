@@ -89,7 +89,8 @@ Result<NodeId> Graph::Application::window() {
     kept.field = attributes.field;
     if (edge) unit = *field;
   } else if (!attributes.field.empty()) {
-    return refuse(in_ticks(signal.name) + " is no event and has no fields: write " + std::string{entry().name} + "()");
+    return refuse(in_ticks(signal.name) + " is not an event and has no fields: write " + std::string{entry().name} +
+                  "()");
   }
   if (auto fine = check_number(signal); !fine) return fine.error();
   if (op == Op::w_time_to) {

@@ -225,7 +225,7 @@ TEST_CASE("a rule that would never run, or never know, is refused") {
       has(with("{}", "mean():above(0.5)"), "every lists nothing, so the rule would never run: write every = \"10s\""));
   CHECK(has(with("{ period = \"10s\" }", "mean():above(0.5)"), "every lists nothing"));
   CHECK(has(with("\"10s\"", "mean():above(0 / 0)"),
-            "'above' compares with NaN, which is no number, so it would never be known"));
+            "'above' compares with NaN, which is not a number, so it would never be known"));
   CHECK(has(with("\"10s\"", "mean():below(p.none)"), "'below' compares with NaN"));
   CHECK(has(with("\"10s\"", "mean():is(0.5, 0 / 0)"), "is(NaN): nothing is equal to NaN"));
   CHECK(has(with("\"10s\"", "age():above(p.wait)"), "not the text \"30 s\": write \"30s\" (s, m, h, d)"));

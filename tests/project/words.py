@@ -53,7 +53,7 @@ def texts(path, here):
     """(line, text) of what users read in a file."""
     text = path.read_text(encoding="utf-8", errors="replace")
     top = here.split("/")[0]
-    if path.suffix in (".cpp", ".h", ".inc") and top in ("adapters", "dsl", "stream", "schemas") and "stream/graph/" not in here:
+    if path.suffix in (".cpp", ".h", ".inc") and top in ("adapters", "dsl", "stream", "schemas"):
         return strings(text, CODE)
     if path.suffix == ".js" and top == "adapters":
         return strings(text, SCRIPT)
