@@ -60,7 +60,7 @@ rule "collective_timeout" {
 }
 
 rule "stack_in_collective" {
-  family = "C2", severity = "warning", per = "job", every = { "stack", "10s" },
+  family = "C2", severity = "warning", per = "job", every = { "stack", "10s", "end" },
   summary = "A stack dump shows processes waiting in a collective",
   needs = {
     stack = signal "stack_in_collective" { over = "10m" },
@@ -68,7 +68,7 @@ rule "stack_in_collective" {
     bus   = signal "bus_error"           { over = "10m" },
     step  = signal "step"                { over = "attempt" },
   },
-  fire = "for 30s", clear = "for 10m",
+  params = { wait = "30s" }, clear = "for 10m",
   yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
   shows = "printed stacks are inside a collective, and no step follows",
   actions = { otherwise = "compare the stacks: the others wait for the rank that is not in the same call" },
@@ -76,7 +76,8 @@ rule "stack_in_collective" {
     -- Python prints stacks on a crash, too; and a person may look at a job that runs.
     local crashed = (job.segv:seen() | job.bus:seen()):any("job")
     local goes_on = job.step:age():min("job"):below(job.stack:age():min("job")):surely()
-    return job.stack:seen():any("job") & ~crashed & ~goes_on
+    local settled = job.stack:older_than(p.wait):any("job") | ~job.step:seen():any("job")
+    return job.stack:seen():any("job") & settled & ~crashed & ~goes_on
   end,
 }
 
