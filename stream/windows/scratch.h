@@ -12,7 +12,7 @@ namespace tocsin::stream {
 // Working memory of one series' reduction.
 struct SeriesScratch {
   std::vector<double> seconds, values;  // its numbers, with their times
-  std::vector<double> part, sorted, slopes;
+  std::vector<double> part, ordered, slopes;
 };
 
 // Working memory of reductions, so that they stop allocating once it is large enough. Its content is meaningless

@@ -25,7 +25,7 @@ void take_numbers(Series series, SeriesScratch& to) {
 
 // Means of neighbours, if there are too many numbers for a fit of pairs.
 void thin(SeriesScratch& of) {
-  auto& [seconds, values, part, sorted, slopes] = of;
+  auto& [seconds, values, part, ordered, slopes] = of;
   const std::size_t together = (values.size() + most_fitted - 1) / most_fitted;
   if (together <= 1) return;
   std::size_t to = 0;
@@ -43,11 +43,33 @@ void thin(SeriesScratch& of) {
   values.resize(to);
 }
 
-double sorted_statistic(Op op, std::span<const double> numbers, double q, std::vector<double>& sorted) {
-  sorted.assign(numbers.begin(), numbers.end());
-  for (double& x : sorted) x += 0.0;
-  std::sort(sorted.begin(), sorted.end());
-  return order_statistic(op, std::span<const double>{sorted}, q);
+// Brings the number of this rank, and the one before it, to where sorting would bring them.
+void select(std::vector<double>& numbers, std::size_t rank) {
+  const auto at = numbers.begin() + static_cast<std::ptrdiff_t>(rank);
+  std::nth_element(numbers.begin(), at, numbers.end());
+  if (rank > 0) std::iter_swap(std::max_element(numbers.begin(), at), at - 1);
+}
+
+// The same bits as order_statistic() of the sorted numbers.
+double selected_statistic(Op op, std::span<const double> numbers, double q, std::vector<double>& selected) {
+  if (numbers.empty()) return absent;
+  selected.assign(numbers.begin(), numbers.end());
+  for (double& x : selected) x += 0.0;
+  const std::span<const double> all{selected};
+  if (op == Op::w_quantile) {
+    if (!(q >= 0 && q <= 1)) return absent;
+    const auto below = static_cast<std::size_t>(static_cast<double>(all.size() - 1) * q);
+    select(selected, std::min(below + 1, all.size() - 1));
+    return quantile_of_sorted(all, q);
+  }
+  const std::size_t middle = all.size() / 2;
+  select(selected, middle);
+  const double median = median_of_sorted(all);
+  if (op == Op::w_median) return median;
+  if (!std::isfinite(median)) return absent;
+  for (double& x : selected) x = std::fabs(x - median);
+  select(selected, middle);
+  return median_of_sorted(all);
 }
 
 double standard_deviation(std::span<const double> x) {
@@ -76,9 +98,9 @@ double least_squares(std::span<const double> t, std::span<const double> v) {
   return tt > 0 ? canonical(tv / tt) : absent;
 }
 
-double cusum(std::span<const double> x, std::vector<double>& sorted) {
-  const double middle = sorted_statistic(Op::w_median, x, 0, sorted);
-  const double scale = 1.4826 * sorted_statistic(Op::w_mad, x, 0, sorted);
+double cusum(std::span<const double> x, std::vector<double>& selected) {
+  const double middle = selected_statistic(Op::w_median, x, 0, selected);
+  const double scale = 1.4826 * selected_statistic(Op::w_mad, x, 0, selected);
   if (!is_number(scale)) return absent;
   double sum = 0;
   for (const double v : x) {
@@ -164,7 +186,7 @@ double edge(std::span<const double> values, bool last, double n, SeriesScratch& 
   scratch.part.clear();
   for (const double v : part)
     if (is_number(v)) scratch.part.push_back(v);
-  return sorted_statistic(Op::w_median, scratch.part, 0, scratch.sorted);
+  return selected_statistic(Op::w_median, scratch.part, 0, scratch.ordered);
 }
 
 }  // namespace
@@ -202,7 +224,7 @@ double reduce_series(Op op, Series series, const ReductionArguments& arguments, 
     case Op::w_max: return *std::max_element(x.begin(), x.end()) + 0.0;
     case Op::w_median:
     case Op::w_mad:
-    case Op::w_quantile: return sorted_statistic(op, x, arguments.number, scratch.sorted);
+    case Op::w_quantile: return selected_statistic(op, x, arguments.number, scratch.ordered);
     case Op::w_stddev: return standard_deviation(x);
     case Op::w_ewma: {
       const double weight = ewma_weight(arguments.number);
@@ -217,7 +239,7 @@ double reduce_series(Op op, Series series, const ReductionArguments& arguments, 
     case Op::w_slope: return least_squares(t, x);
     case Op::w_delta: return x.size() < 2 ? absent : canonical(x.back() - x.front());
     case Op::w_rate: return t.back() > t.front() ? canonical((x.back() - x.front()) / (t.back() - t.front())) : absent;
-    case Op::w_cusum: return cusum(x, scratch.sorted);
+    case Op::w_cusum: return cusum(x, scratch.ordered);
     case Op::w_theil_sen: thin(scratch); return theil_sen(scratch);
     case Op::w_kendall: thin(scratch); return kendall(scratch);
     case Op::w_time_to: {

@@ -313,15 +313,16 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
     }
     for (std::size_t j = 0; j < width; ++j) {
       const auto slot = static_cast<Slot>(base + j);
-      values.clear();
-      times_of.clear();
+      values.resize(count);
+      times_of.resize(count);
+      std::size_t present = 0;
       for (std::size_t r = 0; r < count; ++r) {
-        const double v = block[j * count + r];
-        // An absent float widens to the absent double.
-        if (is_absent(v)) continue;
-        values.push_back(v);
-        times_of.push_back(times[r]);
+        values[present] = block[j * count + r];
+        times_of[present] = times[r];
+        if (!is_absent(values[present])) ++present;  // an absent float widens to the absent double
       }
+      values.resize(present);
+      times_of.resize(present);
       if (!reduction.enough(values.size())) continue;
       if (reduction.needs_cover() && !covered(values.size(), slot, reduction, row)) continue;
       out[slot] = reduce_series(reduction.op, {times_of, values}, reduction.at(slot), reduction.scratch->series);
