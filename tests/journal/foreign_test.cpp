@@ -120,7 +120,7 @@ TEST_CASE("a history whose last line is not the beginning of an alert of ours st
       Foreign::write(foreign.journal() / "alerts.jsonl", before + last);
       const auto history = AlertHistory::open(foreign.journal());
       REQUIRE_FALSE(history);
-      CHECK(history.error().message.find("byte " + std::to_string(before.size()) + " that is no alert") !=
+      CHECK(history.error().message.find("byte " + std::to_string(before.size()) + " that is not an alert") !=
             std::string::npos);
       CHECK(*read_whole(foreign.journal() / "alerts.jsonl") == before + last);
     }
