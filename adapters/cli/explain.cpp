@@ -125,6 +125,9 @@ class Question {
     if (too_late(from_)) return "--from " + options_->from;
     return too_early(until_) ? "--until " + options_->until : "";
   }
+  [[nodiscard]] bool reversed() const {
+    return seen_.first && !from_.last() && !until_.last() && until_.in_log(*seen_.first) < from_.in_log(*seen_.first);
+  }
   // Empty: nothing was found.
   [[nodiscard]] std::string answer() const {
     if (!table_.empty()) return options_->json ? table_.as_json() : table_.as_text();
@@ -179,6 +182,10 @@ int explain(const ExplainOptions& options) {
   if (const std::string outside = question.outside(); seen.rule && !outside.empty())
     return cannot("explain", outside + " is outside of the run, which was judged from " +
                                  formats::time_text(*seen.first) + " to " + formats::time_text(seen.last));
+  if (question.spans() && options.subject.empty() && seen.judged.size() > 1)
+    return cannot("explain", "the rule ran for several jobs, and a table is of one: name it with --job. There are: " +
+                                 list(seen.judged));
+  if (question.reversed()) return cannot("explain", "--until is before --from: exchange the two times");
   if (const std::string answer = question.answer(); !answer.empty()) {
     fmt::print("{}", answer);
     return 0;

@@ -137,6 +137,11 @@ void add_values(const Case& one, const stream::LoadedPack& pack, stream::Time la
   Witness ignored;
   stream::Shard shard{pack, nullptr, ignored};
   CaseRecords records{one, pack.pack->signals};
+  const auto when = [&](stream::Time tick, const Seen& last) -> std::string {
+    if (tick <= last_segment) return " before the last segment";
+    return " after " + std::to_string(static_cast<int>(stream::seconds(tick - last_segment))) + " s (yes at " +
+           std::to_string(last.yes) + " of " + std::to_string(last.ticks) + " ticks)";
+  };
   const auto see = [&](const Failed& failure, const stream::RuleEvaluation& evaluation, Seen& last) {
     const Level per = evaluation.rule.per;
     for (stream::Slot slot = 0; slot < evaluation.outcomes.size(); ++slot) {
@@ -147,9 +152,7 @@ void add_values(const Case& one, const stream::LoadedPack& pack, stream::Time la
       const stream::Truth truth = evaluation.outcomes[slot];
       if (evaluation.tick > last_segment) ++last.ticks, last.yes += truth == stream::Truth::yes ? 1 : 0;
       last.text = evaluation.rule.name + " for " + stream::describe(member) + " says " +
-                  words[static_cast<std::size_t>(truth)] + " after " +
-                  std::to_string(static_cast<int>(stream::seconds(evaluation.tick - last_segment))) + " s (yes at " +
-                  std::to_string(last.yes) + " of " + std::to_string(last.ticks) + " ticks)\n" + show(evaluation, slot);
+                  words[static_cast<std::size_t>(truth)] + when(evaluation.tick, last) + "\n" + show(evaluation, slot);
       return;
     }
   };

@@ -108,6 +108,10 @@ class DefinitionReader {
       case RE2::ErrorMissingParen:
       case RE2::ErrorUnexpectedParen: return "write \\( and \\) for those of the line, and end each group with )";
       case RE2::ErrorRepeatArgument: return "write \\*, \\+ or \\? for a sign of the line";
+      case RE2::ErrorBadPerlOp:
+      case RE2::ErrorBadNamedCapture:
+        return "name a group with (?P<name>…), and write it without look-around, back-references and possessive "
+               "repeats";
       default: return "write it without look-around, back-references and possessive repeats";
     }
   }

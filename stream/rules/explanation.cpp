@@ -105,9 +105,21 @@ void Explanation::decided_without(NodeId id, Slot slot, const Assumed& assumed) 
 // What stands for an unknown mask matters only where no other mask decides.
 void Explanation::joined_without(const Node& node, Slot slot, const Assumed& assumed) const {
   const Truth deciding = node.op == Op::conjunction ? Truth::no : Truth::yes;
-  for (std::size_t i = 0; i < node.arguments.size() && node.type.level <= rule_->per; ++i) {
-    const Truth truth = values_->truth_at(node.arguments[i], rule_->per, slot);
-    if (truth != Truth::unknown && node.forms[i].of(truth) == deciding) return;
+  const auto decided = [&](Level level, Slot at) {
+    for (std::size_t i = 0; i < node.arguments.size(); ++i) {
+      const Truth truth = values_->truth_at(node.arguments[i], level, at);
+      if (truth != Truth::unknown && node.forms[i].of(truth) == deciding) return true;
+    }
+    return false;
+  };
+  if (node.type.level <= rule_->per) {
+    if (decided(rule_->per, slot)) return;
+  } else if (const Groups& parts = topology_->groups(node.type.level, rule_->per); slot < parts.count()) {
+    const auto members = parts.of(slot);
+    const auto by_another = [&](Slot part) {
+      return (node.type.level == Level::rank && part == reserved_slot) || decided(node.type.level, part);
+    };
+    if (!members.empty() && std::ranges::all_of(members, by_another)) return;
   }
   for (std::size_t i = 0; i < node.arguments.size(); ++i) {
     const MaskForm form = node.forms[i];

@@ -29,6 +29,11 @@ rule "tried" {{ {HEAD} mode = "shadow", evaluate = function(job) return job.heat
 rule "labelled" {{ {HEAD} jobs = {{ partition = {{ "prod", "batch" }} }}, evaluate = function(job) return job.heat:mean():above(90) end }}
 rule "at_event" {{ severity = "warning", per = "rank", every = "event", summary = "s", shows = "t",
   needs = {{ event = signal "event" {{ over = "1m" }} }}, evaluate = function(job) return job.event:count():above(0) end }}
+rule "number" {{ {HEAD} evaluate = function(job)
+    local mean = job.heat:mean()
+    local most = mean:max("job"):number()
+    return mean:above(90), {{ twice = 2 * mean, most = most }}
+  end }}
 rule "lacks" {{ severity = "warning", per = "rank", every = "10s", summary = "s", shows = "t",
   needs = {{ cold = signal "cold" {{ over = "30s" }}, event = signal "event" {{ over = "1m" }}, point = signal "point" {{ over = 64 }},
             late = signal "heat" {{ over = "30s", full = true }}, heat = signal "heat" {{ over = "2m" }} }},
@@ -144,6 +149,21 @@ class Explain(unittest.TestCase):
             done = tocsin("explain", self.journal, "--rules", self.rules, "--rule", "often", *options)
             self.assertEqual((done.returncode, done.stdout), (2, ""), options)
             self.assertIn(reported, done.stderr)
+
+    def test_values_of_a_rule_that_reads_numbers_are_shown_too(self):
+        self.assertRegex(self.explain("number", "--rank", "1"), r"twice +.*199")
+
+    def test_a_table_is_of_one_job_and_of_a_span_that_ends_after_it_begins(self):
+        lines, journal = self.base / "two.jsonl", self.base / "two"
+        lines.write_text("".join(json.dumps(dict(record, job=job)) + "\n" for record in records() for job in ("j", "k")))
+        self.assertEqual(tocsin("ingest", lines, "--to", journal).returncode, 0)
+
+        def table(*options):
+            return tocsin("explain", journal, "--rules", self.rules, "--rule", "often", "--values", "mean", *options)
+
+        self.assertIn("name it with --job. There are: j k", table().stderr)
+        self.assertEqual(table("--job", "k").returncode, 0)
+        self.assertIn("--until is before --from", table("--job", "k", "--from", "+60s", "--until", "+30s").stderr)
 
     def test_status_shows_how_a_job_stood_at_a_time(self):
         def status(*options):

@@ -155,6 +155,26 @@ TEST_CASE("an alert names the signals without which its rule decided, and what i
   CHECK(doubts(hot + " | " + cold).empty());
 }
 
+TEST_CASE("an alert of a job has no doubt about a mask of its ranks that another one decides for each of them") {
+  const auto doubts = [](bool second_rank) {
+    LiveJob job{
+        {{"signals.lua", signals},
+         {"rules.lua",
+          "rule \"r\" { per = \"job\", every = \"10s\", summary = \"r\", shows = \"x\",\n"
+          "  needs = { fast = signal \"fast\" { over = \"10s\" }, slow = signal \"slow\" { over = \"10s\" } },\n"
+          "  evaluate = function(job)\n"
+          "    return (job.fast:last():above(90) | job.slow:last():above(0)):maybe():any(\"job\")\n  end }"}},
+        2};
+    job.feed(120, [&](std::uint32_t r) {
+      return r == 0 || second_rank ? LiveJob::Values{{"fast", 95.0}} : LiveJob::Values{};
+    });
+    REQUIRE(job.published.size() == 1);
+    return job.published[0].cannot_decide;
+  };
+  CHECK(doubts(true).empty());
+  CHECK(doubts(false) == Texts{"fast, slow are missing: assumed yes"});
+}
+
 TEST_CASE("an alert has the highest severity of the causes that are yes when it fires, and resolves with it") {
   const std::string text =
       "rule \"r\" { per = \"rank\", every = \"10s\", summary = \"r\", shows = \"x\", causes = { hot = \"hot\", hotter "
