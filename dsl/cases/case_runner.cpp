@@ -230,9 +230,14 @@ CaseResult run_case(const Case& one, const stream::LoadedPack& pack, const ShowV
     if (met(e)) continue;
     const std::string expected = "expected " + expected_text(e) + (e.within ? " in time" : "") + "; ";
     const stream::Time deadline = e.within ? records.last_segment() + *e.within : stream::never;
-    const auto other = std::ranges::find_if(witness.transitions, [&](const AlertTransition& t) {
-      return t.rule == e.rule && t.state == stream::AlertState::firing;
-    });
+    const auto fired = [&](bool of_member) {
+      return std::ranges::find_if(witness.transitions, [&](const AlertTransition& t) {
+        return t.rule == e.rule && t.state == stream::AlertState::firing &&
+               (!of_member || expectations.member(e, t.member));
+      });
+    };
+    auto other = fired(true);
+    if (other == witness.transitions.end()) other = fired(false);
     if (other == witness.transitions.end()) {
       not_met(e, expected + never_fired(one, *pack.pack, e.rule), deadline);
       continue;

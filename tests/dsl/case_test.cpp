@@ -101,6 +101,12 @@ TEST_CASE("a case that fails shows the values of the rule at the tick that faile
   CHECK(has(shown(one_hot + ", fires = { { \"hot\" } }, resolves = { { \"hot\", gpu = 3 } }"),
             "to clear; it did not\n  hot for GPU 3 on n0 says yes after 114 s"));
   CHECK(shown(one_hot + ", fires = { { \"hot\" } }") == "");
+  const std::string two_hot =
+      "{ lasting = \"1m\", duty = 0.1 }, { lasting = \"2m\", gpu = { [2] = { duty = 0.9 }, [3] = { duty = 0.9 } } }";
+  CHECK(has(shown(two_hot + ", fires = { { \"hot\", gpu = 3, within = \"1s\" }, { \"hot\", gpu = 2 } }"),
+            "reported instead: hot on GPU 3 on n0"));
+  CHECK(has(shown("{ lasting = \"2m\", gpu = { [3] = { duty = 0.9 } } }, { lasting = \"1m\", duty = 0.1 }"),
+            "\n  hot for GPU 3 on n0 says yes before the last segment\n"));
 }
 
 TEST_CASE("lines of a case become events and samples by the pack's patterns and parsers, with their rank and time") {
