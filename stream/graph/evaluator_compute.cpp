@@ -141,9 +141,9 @@ void Evaluator::State::member_by_member(NodeId id, const NodeStep& of, std::size
       return kernel.is(x(0).values, literals.data(), literals.size(), mask, n);
     case Op::conjunction:
     case Op::disjunction: {
-      std::array<MaskOperand, most_arguments> masks{};
-      for (std::size_t i = 0; i < of.arity; ++i) masks[i] = m(i), masks[i].form = of.forms[i];
-      return (of.op == Op::conjunction ? kernel.conjunction : kernel.disjunction)(masks.data(), of.arity, mask, n);
+      std::array<MaskOperand, most_arguments> joined{};
+      for (std::size_t i = 0; i < of.arity; ++i) joined[i] = m(i), joined[i].form = of.forms[i];
+      return (of.op == Op::conjunction ? kernel.conjunction : kernel.disjunction)(joined.data(), of.arity, mask, n);
     }
     default: assert(false);
   }
