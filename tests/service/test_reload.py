@@ -182,7 +182,7 @@ class Reload(unittest.TestCase):
         listed = lambda: {line.split()[0]: line.split(None, 2)[2] for line in tocsin("packs", "--kafka", place.address).stdout.splitlines()[1:]}  # noqa: E731
         wait_for(lambda: listed() == {loud: "2  in force", quiet: "1  -"}, 5, "the packs")
 
-        for code, reason, *arguments in ((2, f"tocsin: no pack of this cluster begins with {'0' * 32}: `tocsin packs` lists those that there are\n", "0" * 32),
+        for code, reason, *arguments in ((2, f"tocsin: no pack of this cluster begins with {'0' * 32}: `tocsin packs` lists them\n", "0" * 32),
                                          (2, "'latest' is not the hash of a pack: write at least four of the digits that `tocsin packs` prints", "latest"),
                                          (2, "HASH is required")):
             done = tocsin("packs", "use", *arguments, "--kafka", place.address)
