@@ -57,6 +57,9 @@ const stream::LoadedPack& pack() {
         evaluate = function(job, p, state) state.odd = 1 - state.odd return job.any:age():min("job"):above(60) & state.odd:above(0) end }
       rule "follows" { per = "rank", every = "10s", needs = { was = finding "silent", uneven = finding "uneven", flips = finding "flips" },
         evaluate = function(job) return (job.was:now() & ~job.uneven:ever()) | job.flips:now() end }
+      rule "for_a_while" { per = "job", every = "1m", needs = { any = signal "any" { over = "60s" } },
+        evaluate = function(job)
+          return job.any:age():min("job"):above("2h") & ~job.any:age():min("job"):above("5h") end }
       rule "scripted" { per = "job", every = "1m", needs = { any = signal "any" { over = "60s" } },
         evaluate = function(job) if (job.any:age():min("job"):above("1h")):yes() then return job.any:age():max("job"):above("2h") end
           return job.any:age():max("job"):above(50) end })lua");
