@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -22,10 +21,8 @@ using formats::printable;
 using stream::NodeId;
 using Evaluation = stream::RuleEvaluation;
 
-constexpr std::array outcome_words{"no", "unknown", "yes"};
-
 std::string outcome_of(const Evaluation& evaluation, stream::Slot slot) {
-  return outcome_words[static_cast<std::size_t>(evaluation.outcomes[slot])];
+  return std::string{stream::name(evaluation.outcomes[slot])};
 }
 
 const stream::Life* life_of(const Evaluation& evaluation, stream::Slot slot) {

@@ -4,12 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cmath>
-#include <cstdlib>
-#include <functional>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -36,28 +31,6 @@ std::string name_of(const Names& names, NodeId id) {
   return name == names.end() ? "" : name->second.substr(0, name->second.find(' '));
 }
 
-// The text with a number in the place of each constant, and what `written` gives in that of each other node, behind
-// what stands before it; empty: it stays as it is.
-std::string substituted(const stream::Graph& graph, const std::string& text,
-                        const std::function<std::string(NodeId, std::string_view)>& written) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = at + 1;
-    while (text[at] == '%' && end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
-    if (text[at] != '%' || end == at + 1) {
-      out += text[at++];
-      continue;
-    }
-    const auto node = static_cast<NodeId>(std::atoi(text.c_str() + at + 1));
-    const bool constant = graph[node].op == stream::Op::constant;
-    const std::string put =
-        constant ? stream::format_number(graph[node].attributes.number, 'g', 6) : written(node, out);
-    out += put.empty() ? text.substr(at, end - at) : put;
-    at = end;
-  }
-  return out;
-}
-
 // Whether an operator stands in it outside of brackets.
 bool joined(std::string_view text) {
   int depth = 0;
@@ -67,8 +40,8 @@ bool joined(std::string_view text) {
   });
 }
 
-// The masks that made the answer what it is, and that no masks make: of those that a mask joins only the ones with its
-// own value, where there are some.
+// The masks that decided the answer. A joined mask stands for its parts: for those that have its own value, or for all
+// of them if none has.
 std::set<NodeId> deciding(const Evaluation& evaluation, stream::Slot slot) {
   const stream::Graph& graph = evaluation.values.graph();
   const auto truth = [&](NodeId id) {
@@ -118,16 +91,13 @@ std::string operands(const Evaluation& evaluation, NodeId id, stream::Slot slot,
 
 std::string expression(const stream::Graph& graph, NodeId id, const Names& names) {
   constexpr std::size_t longest = 60;  // of a part
-  std::string text = graph.describe(id);
-  text = text.substr(0, text.find("  per "));
-  text = text.substr(text.find(" = ") + 3);
-  return substituted(graph, text, [&](NodeId other, std::string_view before) {
-    while (graph[other].op == stream::Op::spread) other = graph[other].arguments[0];
-    if (std::string name = name_of(names, other); !name.empty()) return name;
-    std::string inner = expression(graph, other, names);
-    if (inner.size() > longest) return std::string{"(…)"};
-    const bool argument = before.ends_with('(') || before.ends_with(", ");
-    return joined(inner) && !argument ? "(" + inner + ")" : inner;
+  return graph.expression(id, [&](NodeId part, bool operand) -> std::string {
+    while (graph[part].op == stream::Op::spread) part = graph[part].arguments[0];
+    if (graph[part].op == stream::Op::constant) return stream::format_number(graph[part].attributes.number, 'g', 6);
+    if (std::string name = name_of(names, part); !name.empty()) return name;
+    const std::string inner = expression(graph, part, names);
+    if (inner.size() > longest) return "(…)";
+    return operand && joined(inner) ? "(" + inner + ")" : inner;
   });
 }
 
@@ -136,10 +106,7 @@ std::string value_text(const Evaluation& evaluation, NodeId id, stream::Slot slo
   const Level per = evaluation.rule.per;
   if (node.type.shape == Shape::window || node.type.shape == Shape::finding) return "";
   const auto shown = [&](NodeId of, Level level, stream::Slot at) -> std::string {
-    if (node.type.shape == Shape::mask) {
-      constexpr std::array words{"no", "unknown", "yes"};
-      return words[static_cast<std::size_t>(evaluation.values.truth_at(of, level, at))];
-    }
+    if (node.type.shape == Shape::mask) return std::string{stream::name(evaluation.values.truth_at(of, level, at))};
     const double value = evaluation.values.number_at(of, level, at);
     if (!std::isfinite(value)) return stream::format_number(value, 'g', 6);
     return node.type.text() ? evaluation.text(value) : stream::quantity_text(value, node.type.unit);
@@ -173,7 +140,6 @@ Names names_of(const stream::Rule& rule) {
 }
 
 std::string why_unknown(const Evaluation& evaluation, NodeId id, stream::Slot slot) {
-  if (value_text(evaluation, id, slot).find("unknown") == std::string::npos) return "";
   return fmt::format("{}", fmt::join(evaluation.missing(id, slot), "; "));
 }
 

@@ -1,7 +1,6 @@
 #include "dsl/cases/case_runner.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <span>
 #include <sstream>
@@ -148,11 +147,10 @@ void add_values(const Case& one, const stream::LoadedPack& pack, stream::Time la
       if (!evaluation.topology.exists(per, slot) || (per == Level::rank && slot == stream::reserved_slot)) continue;
       const auto member = stream::named_member(evaluation.topology, per, slot);
       if (!failure.of(member)) continue;
-      constexpr std::array words{"no", "unknown", "yes"};
       const stream::Truth truth = evaluation.outcomes[slot];
       if (evaluation.tick > last_segment) ++last.ticks, last.yes += truth == stream::Truth::yes ? 1 : 0;
       last.text = evaluation.rule.name + " for " + stream::describe(member) + " says " +
-                  words[static_cast<std::size_t>(truth)] + when(evaluation.tick, last) + "\n" + show(evaluation, slot);
+                  std::string{stream::name(truth)} + when(evaluation.tick, last) + "\n" + show(evaluation, slot);
       return;
     }
   };

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -150,6 +151,9 @@ class Graph {
   [[nodiscard]] std::vector<NodeId> reach(std::span<const NodeId> roots) const;
   // Drops the nodes that `roots` do not need. Gives the new id of each node that it keeps.
   std::unordered_map<NodeId, NodeId> keep(std::span<const NodeId> roots);
+  // "%2 / %5", with what `written` gives for each argument. `operand`: an operator or a word stands beside it.
+  using Written = std::function<std::string(NodeId argument, bool operand)>;
+  [[nodiscard]] std::string expression(NodeId id, const Written& written) const;
   // One line: "%6 = %2 / %5  per gpu  ratio".
   [[nodiscard]] std::string describe(NodeId id) const;
 

@@ -27,13 +27,12 @@ std::string shown_window(const WindowSpec& spec, const SignalTable& signals) {
 
 }  // namespace
 
-std::string Graph::describe(NodeId id) const {
+std::string Graph::expression(NodeId id, const Written& written) const {
   const Node& node = (*this)[id];
   const Operation& entry = operation(node.op);
-  const auto place = [](NodeId other) { return "%" + std::to_string(static_cast<std::uint32_t>(other)); };
+  const auto operand = [&](std::size_t i) { return written(node.arguments[i], true); };
   const Attributes& a = node.attributes;
-  std::string text = place(id) + " = ";
-
+  std::string text;
   switch (node.op) {
     case Op::constant: text += shown(a.number); break;
     case Op::window: text += shown_window(*a.window, *signals_); break;
@@ -42,20 +41,18 @@ std::string Graph::describe(NodeId id) const {
       text += "finding";
       for (const std::string& rule : a.findings) text += " " + rule;
       break;
-    case Op::negate: text += std::string{entry.name} + place(node.arguments[0]); break;
+    case Op::negate: text += std::string{entry.name} + operand(0); break;
     case Op::add:
     case Op::subtract:
     case Op::multiply:
-    case Op::divide:
-      text += place(node.arguments[0]) + " " + std::string{entry.name} + " " + place(node.arguments[1]);
-      break;
+    case Op::divide: text += operand(0) + " " + std::string{entry.name} + " " + operand(1); break;
     case Op::conjunction:
     case Op::disjunction:
       for (std::size_t i = 0; i < node.arguments.size(); ++i) {
         if (i > 0) text += " " + std::string{entry.name} + " ";
         const MaskForm form = node.forms[i];
         if (form.opposite) text += "~";
-        text += place(node.arguments[i]);
+        text += operand(i);
         if (form.decides()) text += form.unknown == MaskForm::Unknown::no ? ":surely()" : ":maybe()";
       }
       break;
@@ -67,7 +64,7 @@ std::string Graph::describe(NodeId id) const {
       std::string inside;
       const auto list = [&inside](std::string item) { inside += (inside.empty() ? "" : ", ") + std::move(item); };
       const bool function = entry.takes == Takes::columns;
-      for (std::size_t i = function ? 0 : 1; i < node.arguments.size(); ++i) list(place(node.arguments[i]));
+      for (std::size_t i = function ? 0 : 1; i < node.arguments.size(); ++i) list(written(node.arguments[i], false));
       if (a.number != 0) list(shown(a.number));
       for (const Scalar& value : a.values) list(shown(value));
       if (!a.field.empty()) list('"' + a.field + '"');
@@ -77,11 +74,17 @@ std::string Graph::describe(NodeId id) const {
           for (const std::string& coordinate : coordinates(*a.peers)) group += " " + coordinate;
         list('"' + group + '"');
       }
-      if (!function)
-        text += (node.arguments.empty() ? "job" : place(node.arguments[0])) + ":";  // job:age() has no argument
+      if (!function) text += (node.arguments.empty() ? "job" : operand(0)) + ":";  // job:age() has no argument
       text += std::string{word} + "(" + inside + ")";
     }
   }
+  return text;
+}
+
+std::string Graph::describe(NodeId id) const {
+  const Node& node = (*this)[id];
+  const auto place = [](NodeId other, bool) { return "%" + std::to_string(static_cast<std::uint32_t>(other)); };
+  std::string text = place(id, false) + " = " + expression(id, place);
   text += "  per " + std::string{name(node.type.level)} + "  ";
   text += node.type.shape == Shape::column ? node.type.unit : std::string{name(node.type.shape)};
   return text;

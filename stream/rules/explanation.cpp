@@ -112,15 +112,7 @@ void Explanation::joined_without(const Node& node, Slot slot, const Assumed& ass
     }
     return false;
   };
-  if (node.type.level <= rule_->per) {
-    if (decided(rule_->per, slot)) return;
-  } else if (const Groups& parts = topology_->groups(node.type.level, rule_->per); slot < parts.count()) {
-    const auto members = parts.of(slot);
-    const auto by_another = [&](Slot part) {
-      return (node.type.level == Level::rank && part == reserved_slot) || decided(node.type.level, part);
-    };
-    if (!members.empty() && std::ranges::all_of(members, by_another)) return;
-  }
+  if (all_parts(node.type.level, rule_->per, slot, decided)) return;
   for (std::size_t i = 0; i < node.arguments.size(); ++i) {
     const MaskForm form = node.forms[i];
     if (!form.decides()) continue;
@@ -130,23 +122,25 @@ void Explanation::joined_without(const Node& node, Slot slot, const Assumed& ass
   }
 }
 
+// A finer node is unknown if any of its parts is.
 bool Explanation::unknown(NodeId id, Shape shape, Level level, Slot slot) const {
-  const Node& node = (*graph_)[id];
   if (shape == Shape::window || shape == Shape::finding) return false;
-  if (node.type.level <= level) {
-    return shape == Shape::mask ? values_->truth_at(id, level, slot) == Truth::unknown
-                                : is_absent(values_->number_at(id, level, slot));
+  return !all_parts((*graph_)[id].type.level, level, slot, [&](Level of, Slot at) {
+    return shape == Shape::mask ? values_->truth_at(id, of, at) != Truth::unknown
+                                : !is_absent(values_->number_at(id, of, at));
+  });
+}
+
+bool Explanation::all_parts(Level of, Level level, Slot slot, auto&& holds) const {
+  if (of <= level) return holds(level, slot);
+  const Groups& parts = topology_->groups(of, level);
+  bool any = false;
+  for (const Slot part : slot < parts.count() ? parts.of(slot) : std::span<const Slot>{}) {
+    if (of == Level::rank && part == reserved_slot) continue;
+    if (!holds(of, part)) return false;
+    any = true;
   }
-  // A finer node is unknown if any of its parts is.
-  const Groups& parts = topology_->groups(node.type.level, level);
-  if (slot >= parts.count()) return true;
-  const auto all = parts.of(slot);
-  const auto reserved = [&](Slot part) { return node.type.level == Level::rank && part == reserved_slot; };
-  return std::all_of(all.begin(), all.end(), reserved) || std::any_of(all.begin(), all.end(), [&](Slot part) {
-           if (reserved(part)) return false;
-           return shape == Shape::mask ? values_->mask(id)[part] == Truth::unknown
-                                       : is_absent(values_->column(id)[part]);
-         });
+  return any;
 }
 
 std::vector<std::string> Explanation::missing(NodeId root, Level level, Slot slot, const Why& why) const {

@@ -70,6 +70,8 @@ class Explanation {
   // Signals that are unknown below this node, also where a default stands for them.
   void doubted(NodeId node, Slot slot, std::set<std::string>& signals) const;
   void assumptions(Slot slot, std::vector<std::string>& out) const;
+  // Whether it holds for the member, or for each of its parts at the finer level `of`; no where it has none.
+  [[nodiscard]] bool all_parts(Level of, Level level, Slot slot, auto&& holds) const;
   // `shape`: of its values, or a column where a mask of a window was made of one.
   [[nodiscard]] bool unknown(NodeId node, Shape shape, Level level, Slot slot) const;
   // The signals that are unknown, and that surely(), maybe(), fill() or a mask of a window decides without.

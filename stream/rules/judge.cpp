@@ -206,12 +206,12 @@ bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
       if (name == cause.name) script.compute(cause.node = node);
   const NodeId roots[] = {answer->answer};
   view.hot = graph().reach(roots);
+  view.cold.clear();
+  if (!observed()) return true;
   std::vector<NodeId> reported;
   for (const Output& output : view.outputs) reported.push_back(output.node);
   if (view.who) reported.push_back(*view.who);
-  const std::vector<NodeId> all = graph().reach(reported);
-  view.cold.clear();
-  std::ranges::set_difference(all, view.hot, std::back_inserter(view.cold));
+  std::ranges::set_difference(graph().reach(reported), view.hot, std::back_inserter(view.cold));
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace tocsin::stream {
 
@@ -29,6 +30,9 @@ enum class Truth : std::uint8_t { no = 0, unknown = 1, yes = 2 };
 [[nodiscard]] constexpr Truth operator&(Truth a, Truth b) noexcept { return a < b ? a : b; }
 [[nodiscard]] constexpr Truth operator|(Truth a, Truth b) noexcept { return a < b ? b : a; }
 [[nodiscard]] constexpr Truth operator~(Truth a) noexcept { return static_cast<Truth>(2 - static_cast<int>(a)); }
+[[nodiscard]] constexpr std::string_view name(Truth truth) noexcept {
+  return truth == Truth::yes ? "yes" : truth == Truth::no ? "no" : "unknown";
+}
 [[nodiscard]] constexpr Truth truth(bool b) noexcept { return b ? Truth::yes : Truth::no; }
 
 [[nodiscard]] constexpr Truth greatest(Truth) noexcept { return Truth::yes; }
