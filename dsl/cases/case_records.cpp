@@ -262,21 +262,24 @@ void CaseRecords::sample(Time time, const stream::SignalDefinition& definition, 
   piece.block.times = {&piece.time, 1};
   piece.block.wide = {&piece.value, 1};
   if (definition.textual()) piece.block.texts = piece.texts;
-  piece.entry.appended = piece.entry.arrival = time;
-  piece.entry.subject = subject();
-  piece.entry.attempt = attempt_name_;
+  piece.entry = entry_at(time);
   piece.entry.samples = {&piece.block, 1};
   consume(piece.entry);
+}
+
+stream::Entry CaseRecords::entry_at(Time time) const {
+  stream::Entry entry;
+  entry.appended = entry.arrival = time;
+  entry.subject = subject();
+  entry.attempt = attempt_name_;
+  return entry;
 }
 
 void CaseRecords::cover(Time time, const Consume& consume) {
   if (stream::nanoseconds(time - begin().time_since_epoch()) / 1'000'000'000 % 10 != 0) return;
   std::vector<stream::CoverageRecord> coverage;
   for (const auto& source : sources_) coverage.push_back({source, {}});
-  stream::Entry entry;
-  entry.appended = entry.arrival = time;
-  entry.subject = subject();
-  entry.attempt = attempt_name_;
+  stream::Entry entry = entry_at(time);
   entry.coverage = coverage;
   consume(entry);
 }
@@ -312,10 +315,7 @@ void CaseRecords::lines(const CaseLines& lines, Time time, const Consume& consum
   else if (lines.node) record.member = key(Level::node, *lines.node);
   std::vector<stream::LineRecord> records;
   for (const std::string& text : lines.texts) record.text = text, records.push_back(record);
-  stream::Entry entry;
-  entry.appended = entry.arrival = time;
-  entry.subject = subject();
-  entry.attempt = attempt_name_;
+  stream::Entry entry = entry_at(time);
   entry.lines = records;
   consume(entry);
 }
@@ -338,10 +338,7 @@ void CaseRecords::event(Time time, const MemberKey& member, std::string_view nam
     else all.push_back({field, std::get<double>(value)});
   }
   stream::EventRecord record{time, member, name, source, all};
-  stream::Entry entry;
-  entry.appended = entry.arrival = time;
-  entry.subject = subject();
-  entry.attempt = attempt_name_;
+  stream::Entry entry = entry_at(time);
   entry.events = {&record, 1};
   consume(entry);
 }

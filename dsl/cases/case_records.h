@@ -41,6 +41,7 @@ class CaseRecords {
   void steps(stream::Time from, stream::Time segment_begin, const CaseSegment& segment, const Consume& consume);
   void sample(stream::Time time, const stream::SignalDefinition& definition, std::uint32_t owner, double number,
               const std::string& text, const Consume& consume);
+  [[nodiscard]] stream::Entry entry_at(stream::Time time) const;  // of the case's subject, still without records
   void cover(stream::Time time, const Consume& consume);
   void control(stream::Time time, stream::ControlRecord::Kind kind, const Consume& consume);
   void start(stream::Time time, const Consume& consume);
