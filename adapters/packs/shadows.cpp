@@ -17,9 +17,9 @@ namespace {
 using dsl::text::Definition;
 using dsl::text::Reading;
 
-// Who reads a line as a parser, and the names of what it makes.
+// The parser that reads a line, and the names of the values that it makes.
 struct Read {
-  const Definition* by = nullptr;  // null: no parser
+  const Definition* by = nullptr;  // null: no parser reads it
   std::set<std::string> makes;
 };
 
@@ -42,7 +42,7 @@ struct Shadows {
     }
     return found;
   }
-  // What the first makes and the second does not, in words; empty: nothing.
+  // The values that the first makes and the second does not, as a list; may be empty.
   static std::string lost(const std::set<std::string>& made, const std::set<std::string>& instead) {
     std::string names;
     for (const std::string& name : made)
@@ -57,7 +57,7 @@ struct Shadows {
                         "parser '" + of.name + "': " + message, true});
   }
 
-  // Those of the directories before this one.
+  // The patterns and parsers of the directories before this one.
   stream::LoadedPack before(std::size_t directory) const {
     dsl::PackFiles earlier;
     std::ranges::copy_if(files, std::inserter(earlier, earlier.end()), [&](const auto& file) {

@@ -16,7 +16,6 @@ std::string joined(const std::vector<std::string>& all) {
   return text;
 }
 std::string code(const std::string& text) { return "`" + text + "`"; }
-std::string span(stream::Duration duration) { return shown(stream::seconds(duration)) + "s"; }
 
 std::string shown_default(const stream::Scalar& value) {
   if (const auto* number = std::get_if<double>(&value)) return shown(*number);
@@ -26,17 +25,16 @@ std::string shown_default(const stream::Scalar& value) {
 std::string triggers(const Rule& rule, const stream::SignalTable& signals) {
   std::vector<std::string> all;
   for (const stream::Trigger& trigger : rule.every) switch (trigger.kind) {
-      case stream::Trigger::Kind::period: all.push_back("every " + span(trigger.period)); break;
+      case stream::Trigger::Kind::period: all.push_back("every " + shown(trigger.period)); break;
       case stream::Trigger::Kind::record: all.push_back("at each " + code(signals[trigger.signal].name)); break;
       case stream::Trigger::Kind::end: all.push_back("at the end"); break;
     }
   return joined(all);
 }
 
+// Once is enough where nothing is declared.
 void persistence(const char* what, const stream::Persistence& of, std::vector<std::string>& parts) {
-  std::string when = of.n > 1 ? " at " + std::to_string(of.k) + " of " + std::to_string(of.n) : "";
-  if (of.timed) when += " for " + span(of.span);
-  if (!when.empty()) parts.push_back(what + when);
+  if (of.timed || of.n > 1) parts.push_back(what + shown(of));
 }
 
 std::string chapter_of(const Rule& rule, const stream::Pack& pack) {
@@ -48,8 +46,8 @@ std::string chapter_of(const Rule& rule, const stream::Pack& pack) {
   parts.push_back(rule.severity == stream::Severity::none ? "A finding" : std::string{stream::name(rule.severity)});
   parts.push_back("per " + std::string{stream::name(rule.per)});
   parts.push_back(triggers(rule, pack.signals));
-  persistence("fires", rule.fire, parts);
-  persistence("clears", rule.clear, parts);
+  persistence("fires: ", rule.fire, parts);
+  persistence("clears: ", rule.clear, parts);
   out += joined(parts) + ".";
   std::vector<std::string> signals, findings, parents;
   for (const stream::SignalId id : rule.signals) signals.push_back(code(pack.signals[id].name));

@@ -10,12 +10,6 @@ namespace {
 
 std::string shown(const std::string& text) { return '"' + text + '"'; }
 std::string shown(bool yes) { return yes ? "true" : "false"; }
-std::string shown(stream::Duration duration) { return dsl::shown(stream::seconds(duration)) + "s"; }
-std::string shown(const stream::Persistence& p) {
-  std::string text = p.n > 0 ? std::to_string(p.k) + " of " + std::to_string(p.n) : "";
-  if (p.timed) text += (text.empty() ? "for " : " for ") + shown(p.span);
-  return text;
-}
 std::string shown(const std::vector<stream::Scalar>& list) {
   std::string out = "{";
   for (const stream::Scalar& one : list)
@@ -73,7 +67,9 @@ std::vector<std::string> changes(const TuneSource& tune, RuleSource& rule) {
   }
   const auto persistence = [&](const char* what, const std::optional<stream::Persistence>& now,
                                std::optional<stream::Persistence>& rules) {
-    if (now) all.push_back(change(what, shown(*now), shown(std::exchange(rules, now).value_or(stream::Persistence{}))));
+    if (now)
+      all.push_back(
+          change(what, dsl::shown(*now), dsl::shown(std::exchange(rules, now).value_or(stream::Persistence{}))));
   };
   const auto text = [&](const char* what, const std::optional<std::string>& now, std::optional<std::string>& rules) {
     if (now) all.push_back(change(what, shown(*now), shown(std::exchange(rules, now).value_or(""))));
@@ -88,9 +84,10 @@ std::vector<std::string> changes(const TuneSource& tune, RuleSource& rule) {
 
 std::vector<std::string> changes(const TuneSource& tune, stream::SignalDefinition& signal) {
   std::vector<std::string> all;
-  if (tune.row) all.push_back(change("row", shown(*tune.row), shown(std::exchange(signal.row, *tune.row))));
+  if (tune.row) all.push_back(change("row", dsl::shown(*tune.row), dsl::shown(std::exchange(signal.row, *tune.row))));
   if (tune.lateness)
-    all.push_back(change("lateness", shown(*tune.lateness), shown(std::exchange(signal.lateness, *tune.lateness))));
+    all.push_back(
+        change("lateness", dsl::shown(*tune.lateness), dsl::shown(std::exchange(signal.lateness, *tune.lateness))));
   return all;
 }
 

@@ -106,4 +106,13 @@ std::string shown(double value) {
   return {buffer, end.ptr};
 }
 
+std::string shown(stream::Duration duration) { return shown(stream::seconds(duration)) + "s"; }
+
+std::string shown(const stream::Persistence& persistence) {
+  const auto& [timed, k, n, span] = persistence;
+  std::string text = n > 0 ? std::to_string(k) + " of " + std::to_string(n) : "";
+  if (timed) text += (text.empty() ? "for " : " for ") + shown(span);
+  return text;
+}
+
 }  // namespace tocsin::dsl

@@ -19,5 +19,8 @@ namespace tocsin::dsl {
 // "4 of 6", "for 60s", "4 of 6 for 60s".
 [[nodiscard]] stream::Result<stream::Persistence> persistence_named(std::string_view text);
 [[nodiscard]] std::string shown(double value);
+// As a rule writes them: "30s", "4 of 6 for 60s".
+[[nodiscard]] std::string shown(stream::Duration duration);
+[[nodiscard]] std::string shown(const stream::Persistence& persistence);
 
 }  // namespace tocsin::dsl

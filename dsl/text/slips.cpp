@@ -11,8 +11,8 @@ namespace {
 
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Calls `set` with each [...], brackets included, and `plain` with the place of each other character that no backslash
-// stands before.
+// Calls `set` with each [...], brackets included, and `plain` with the place of each other character that is not
+// escaped.
 void walk(std::string_view text, auto&& set, auto&& plain) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '\\') {
@@ -51,9 +51,9 @@ std::optional<Slip> class_of_lua(std::string_view text) {
         const auto known = std::ranges::find(classes, text[at + 1], &Class::letter);
         if (longer || known == std::end(classes)) return;
         const std::string written{text.substr(at, 2)};
-        found = Slip{"`" + written + "` is of Lua's own patterns, and here a percent sign and a letter: write " +
-                     known->instead + " in a regular expression, NUM or INT for a number, and [%]" + text[at + 1] +
-                     " for the text " + written};
+        found = Slip{"`" + written +
+                     "` belongs to Lua's patterns; in a regular expression it is a percent sign and a letter: write " +
+                     known->instead + ", NUM or INT for a number, and [%]" + text[at + 1] + " for the text " + written};
       });
   return found;
 }
@@ -73,8 +73,8 @@ std::optional<Slip> number_in_set(std::string_view text) {
   return found;
 }
 
-// An expression that a line of a single character can match is found in nearly every line. One that is the whole line
-// is no such, unless it takes any character.
+// An expression that matches a line of a single character occurs in nearly every line, unless it must match the whole
+// line and takes only some characters.
 std::optional<Slip> in_every_line(const std::string& text) {
   constexpr std::size_t longest = 24;  // what is longer has words of its line
   constexpr int letters_and_digits = 62;
@@ -101,7 +101,7 @@ std::string group_in_set(std::string_view expression) {
       [&](std::string_view set) {
         if (found.empty() && set.find("(?P<") != set.npos)
           found = "`" + std::string{set} +
-                  "` is a set of single characters, and no group is in it: write \\[ and \\] " +
+                  "` is a set of single characters and cannot contain a group: write \\[ and \\] " +
                   "for the brackets of a line";
       },
       [](std::size_t) {});

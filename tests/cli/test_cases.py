@@ -61,10 +61,10 @@ class Cases(unittest.TestCase):
 
     def test_a_slip_in_an_expression_says_what_to_write(self):
         for line, message in (
-            ("step (%d+)", "`%d` is of Lua's own patterns, and here a percent sign and a letter: write \\d in a regular expression"),
-            ("step (?P<s>%d+)", "`%d` is of Lua's own patterns"),
+            ("step (%d+)", "`%d` belongs to Lua's patterns; in a regular expression it is a percent sign and a letter: write \\d, NUM or INT"),
+            ("step (?P<s>%d+)", "`%d` belongs to Lua's patterns"),
             ("[INT] step (?P<s>INT)", "`[INT]` is a set of single characters: write \\[ and \\] for the brackets of a line"),
-            ("step [(?P<s>INT)] of", "`[(?P<s>INT)]` is a set of single characters, and no group is in it: write \\[ and \\]"),
+            ("step [(?P<s>INT)] of", "`[(?P<s>INT)]` is a set of single characters and cannot contain a group: write \\[ and \\]"),
             ("step [ (?P<s>INT)", "missing ]: [ (?P<s>INT); write \\[ for a bracket of the line"),
             ("step (?P<s>INT", "write \\( and \\) for those of the line"),
             ("* step (?P<s>INT)", "write \\*, \\+ or \\? for a sign of the line"),

@@ -63,7 +63,7 @@ TEST_CASE("the rules of a pack are printed with their parameters and defaults, a
       "  evaluate = function(job, p) return job.duty:mean():below(p.least) end }");
   REQUIRE_MESSAGE(loaded.pack, test::problems_of(loaded));
   const std::string text = reference_of(*loaded.pack);
-  CHECK(text.find("## cold\n\nGPU idle. critical, per gpu, every 10s, at the end, fires at 3 of 4, clears for 60s. "
+  CHECK(text.find("## cold\n\nGPU idle. critical, per gpu, every 10s, at the end, fires: 3 of 4, clears: for 60s. "
                   "Reads `duty`. "
                   "site.lua:1\n\n| Parameter | Default |\n|---|---|\n| `least` | `0.1` |\n| `of` | `\"a, b\"` |\n"
                   "| `wait` | `\"5m\"` |\n") != std::string::npos);
