@@ -2,7 +2,7 @@
 
 local ends = shared "ends"
 
--- What is raised while another exception is handled, or because of it. The last of such a chain ended the program.
+-- Raised while another exception is handled, or because of it. The last of such a chain ended the program.
 local links = { "handling", "cause" }
 
 rule "startup_blocked" {
@@ -17,7 +17,7 @@ rule "startup_blocked" {
     ended    = signal "end_reason"     { over = "attempt" },
     finished = signal "training_ended" { over = "attempt" },
   },
-  -- A program that cannot do without what is missing ends at once: it survived what it printed before.
+  -- A program that needs what is missing ends at once. It survived an error long before its end.
   params = { last = "90s" },
   yields_to = {
     "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable",
@@ -130,7 +130,7 @@ rule "exception" {
     local early  = ends.earliest(own, p.together)
     local linked = whole:where { link = links }
     local chain  = (early & own:where { link = links }:seen()):any("job") & linked:seen()
-    -- A worker of a loader or of a pool shows frames of libraries alone; who waited for it shows the program's own.
+    -- A traceback of a loader's worker has library frames only; the process that waited for it shows its own code.
     local frames = job.first:where { code = "own" }
     local site   = whole:first("code"):is("library"):surely() & frames:seen() & ~chain
     return whole:seen() & ends.ended_by(job, first, p) & ~ends.after_training(job, first),

@@ -37,7 +37,7 @@ function ends.earliest(events, together)
   return came & since:at_least(since:max("job") - together)
 end
 
--- Exceptions of the program's own, of the job.
+-- The exceptions that the program itself raised.
 function ends.own_exceptions(job) return job.first:except { exception = ends.others, part = "consequence" } end
 
 -- Whether such an exception ended the job: no progress came after it, it is recent or a rank is reported as failed, and
