@@ -3,18 +3,19 @@
 
 local ends = shared "ends"
 
--- What other ranks raise when one fails. PyTorch raises a plain RuntimeError for a failed collective, too.
+-- What other ranks raise when one fails. PyTorch raises a plain RuntimeError for a failed collective, too. "unheeded"
+-- and "cut off" mark an exception that Python ignored, and one whose traceback has no end.
 local raised_by_others = {
   "unheeded", "cut off", "DistBackendError", "DistNetworkError", "DistStoreError", "RuntimeError",
   "KeyboardInterrupt", "SystemExit", "SignalException", "ChildFailedError", "RayTaskError",
 }
 
 -- Whether an exception of the program's own explains these reports: it came before them, by no more than `waits`, and
--- no step came after it. The rank that raised it is the one that the others waited for.
+-- no step came later than 30 s after it. The rank that raised it is the one that the others waited for.
 local function explained_by_exception(job, reports, waits)
   local own     = job.exception:except { exception = raised_by_others, part = "consequence" }
-  local since   = reports:seen():choose(reports:age():fill(0), 0):max("job")  -- a rank that has exited has no age
-  local before  = own:age():above(since) & (own:age() - since):below(waits)
+  local oldest  = reports:seen():choose(reports:age():fill(0), 0):max("job")  -- a rank that has exited has no age
+  local before  = own:age():above(oldest) & (own:age() - oldest):below(waits)
   local goes_on = job.step:age():min("job"):below(own:age() - 30)
   return before:surely() & ~goes_on:surely()
 end
@@ -73,7 +74,8 @@ rule "stack_in_collective" {
   shows = "printed stacks are inside a collective, and no step follows",
   actions = { otherwise = "compare the stacks: the others wait for the rank that is not in the same call" },
   evaluate = function(job, p)
-    -- Python prints stacks on a crash, too; and a person may look at a job that runs.
+    -- Python prints stacks on a crash, too. A person may print those of a healthy job: then steps follow. Before the
+    -- first step there is none to wait for.
     local crashed = (job.segv:seen() | job.bus:seen()):any("job")
     local goes_on = job.step:age():min("job"):below(job.stack:age():min("job")):surely()
     local settled = job.stack:older_than(p.wait):any("job") | ~job.step:seen():any("job")

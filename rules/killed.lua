@@ -68,7 +68,8 @@ rule "loader_killed" {
 }
 
 -- A report names a process that may be another user's or a helper's. It is one of the job's if no step follows for
--- `wait`, or twice the usual time between steps. A step within 2 s after it was under way already.
+-- `wait`, or twice the usual time between steps. A step that ends up to 2 s after the
+-- report was under way.
 local function ended_the_job(job, reports, wait)
   local long_enough = greatest(wait, 2 * job.gap:median():max("job"):fill(0))
   return (reports:age():above(long_enough) & ~ends.goes_on(job, reports, 2)):surely() & reports:seen()
@@ -124,7 +125,7 @@ rule "host_memory_full" {
     memory = signal "host_memory_used"  { over = "2m" },
     limit  = signal "host_memory_limit" { over = "2m" },
   },
-  params = { full = 0.92 },  -- the kernel cannot use all of it: its own memory counts, too
+  params = { full = 0.92 },  -- processes are killed before all is used: the kernel needs memory, too
   evaluate = function(job, p) return (job.memory:max() / job.limit:max()):max("job"):above(p.full) end,
 }
 

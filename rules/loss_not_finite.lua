@@ -69,7 +69,7 @@ rule "loss_absurd" {
   family = "E1", severity = "critical", per = "job", every = { "loss", "30s" },
   summary = "Loss is absurdly large",
   needs = { loss = signal "loss" { over = 1 } },
-  -- No loss of a model that can still learn comes near; the squares of such gradients overflow float32 (3.4e38).
+  -- The loss of a model that can still learn never comes near. At this size the squares of gradients overflow float32.
   params = { limit = 1e20 }, clear = "8 of 8", yields_to = { "loss_not_finite" },
   shows = "loss {loss:.3g}, limit {p.limit:.0e}",
   actions = {

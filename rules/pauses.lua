@@ -46,7 +46,7 @@ rule "progress_not_understood" {
   actions = { otherwise = "add a parser for this log format (docs/rules.md), or print lines such as 'step 12 loss "
     .. "3.4'" },
   evaluate = function(job, p)
-    local active = job:age() - job.alive:age():min("job")
+    local active = job:age() - job.alive:age():min("job")   -- from the start to the newest record
     local never  = job.step:count():max("job"):is(0) & ~job.loss:seen()
     return never & active:above(p.active_at_least), { active = active }
   end,

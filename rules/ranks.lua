@@ -69,8 +69,8 @@ rule "rank_waits_as_peers" {
   peers = { "pipeline_stage", "expert_stage" },
   -- `need` is the part of a step that a rank's loader takes for a batch. Where `loader_busy` does not report it, it
   -- follows from the loader's pace: steps in which a rank waits for data are as long as its loader needs. A rank with
-  -- batches in store does not wait, so the pace is remembered. While a rank is late all steps are long, so only a
-  -- shorter step changes the pace. The newest 8 of 32 values follow a change sooner.
+  -- batches in store does not wait, so the pace is remembered. While any rank is late all steps are long, so
+  -- the pace may only fall. The newest 8 of 32 values follow a change sooner.
   params = { need_at_least = 0.85, starved = 0.25, mainly = 0.5, pair = 1.15 },
   state = { pace = 0 },
   evaluate = function(job, p, state)
@@ -80,7 +80,7 @@ rule "rank_waits_as_peers" {
     local typical = work:median("peers"):fill(p.pair * work:min("job"))
     local peers   = data:median("peers"):fill(data:min("job"))
     local loader  = (data - peers):above(p.mainly * (work - typical))  -- the rank is late because of its loader
-    local step    = job.step:last(8)
+    local step    = job.step:last(8)   -- the median of the newest eight
     local waits   = job.data:last(8):above(p.starved * step):surely()
     local pace    = (late:any("job") & state.pace:above(0)):choose(least(state.pace, step), step)
     state.pace    = waits:choose(pace, state.pace)

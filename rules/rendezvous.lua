@@ -49,7 +49,7 @@ rule "rendezvous_hang" {
     waiting = "the rendezvous still waits for ranks to join",
     odd     = "the named ranks wait at another place than the rest, which waits for other processes: see what they "
       .. "do (py-spy dump)",
-    init    = "all ranks are present: the initialization itself hangs",
+    init    = "no rank is known to be missing: the initialization itself hangs",
   },
   actions = {
     missing   = "check the launcher of {who}: was it started, on which node, can it reach MASTER_ADDR?",
@@ -57,7 +57,6 @@ rule "rendezvous_hang" {
     odd       = "see what rank {rank} does[ on {node}] (py-spy dump[ --pid {pid:.0f}]), then restart the job",
     init      = "see where the ranks wait (py-spy dump on each), usually in the first collective over a network "
       .. "interface that cannot reach the others (NCCL_SOCKET_IFNAME)",
-    otherwise = "check the launcher on each node, and that each node can reach MASTER_ADDR:MASTER_PORT",
   },
   evaluate = function(job, p)
     local met     = job.met:last()
@@ -73,6 +72,7 @@ rule "rendezvous_hang" {
     local unseen   = (missing & job.process:age():above(p.unseen)):any("job")
                    & job.cpu:mean():max("job"):below(p.idle)
     local waiting  = met:is("waiting"):surely() & ~missing:any("job")
+    -- An unseen rank suffices where steps are unknown. A rank that was never seen has the age of the attempt.
     return ((job.stalled:now() & never) | (unseen & never:maybe())):surely() & ~launched & ~working,
       {
         who = missing | odd, pid = job.pid:last(), missing = missing:any("job"), odd = odd:any("job"),

@@ -48,7 +48,7 @@ rule "preempted" {
     requeued  = signal "requeued"         { over = "attempt" },
     ended     = signal "end_reason"       { over = "attempt" },
   },
-  -- A scheduler requeues the jobs of a node that it lost, too.
+  -- A rule about the node says more: jobs of a lost node are requeued, too.
   yields_to = { "node_down", "node_lost" },
   shows = "the attempt was ended from outside",
   causes = {
@@ -62,6 +62,7 @@ rule "preempted" {
     local ended = job.ended:last()
     local preempted = job.preempted:seen() | ended:is("preempted"):surely()
     local requeued  = job.requeued:seen() | ended:is("requeued"):surely()
+    -- Where both came, the requeue is what the operator acts on.
     return preempted | requeued,
       { preempted = preempted & ~requeued, requeued = requeued, saved = job.saved:last("step") }
   end,

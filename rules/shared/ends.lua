@@ -8,7 +8,7 @@ ends.others = {
   "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError", "WorkerCrashedError", "RayTaskError",
 }
 
--- Whether the attempt ended without a failure.
+-- Whether the attempt ended without a failure of its own: a time limit or a preemption is none. Unknown counts as no.
 function ends.well(job)
   return job.ended:last():is("completed", "cancelled", "timeout", "preempted", "requeued"):surely()
 end
