@@ -227,8 +227,7 @@ class Flow {
         if (holds(i.b())) decides("not");
         break;
       case op_eq:
-        if (holds(i.a()) && holds(i.b()))
-          found.push_back({i.line, "'==' never holds for a column. Write a:at_least(b) & a:at_most(b)"});
+        if (holds(i.a()) && holds(i.b())) found.push_back({i.line, "'==' never holds for a column. Write a:is(b)"});
         else if (holds(i.a()) || holds(i.b())) equal("…");
         break;
       case op_eqk:

@@ -335,9 +335,7 @@ void register_values(lua_State* state) {
                     {"__bnot", unary<Op::negation>},
                     {"__lt", [](lua_State* s) { return ordered(s, false); }},
                     {"__le", [](lua_State* s) { return ordered(s, true); }},
-                    {"__eq", refusing([] {
-                       return "'==' never holds for a column. Write :is(…), or compare with :at_least(…) & :at_most(…)";
-                     })},
+                    {"__eq", refusing([] { return "'==' never holds for a column. Write :is(…)"; })},
                     {"__concat", refusing([] {
                        return "a column is not a text: name it in the second value and write {name} in shows";
                      })},

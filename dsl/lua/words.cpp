@@ -72,13 +72,17 @@ struct Call {
     arguments.push_back(operand(state, evaluation, index, word()));
   }
 
+  bool another_column(int index) const {
+    const Value* value = lua_gettop(state) == index ? value_at(state, index) : nullptr;
+    return value && evaluation.graph[value->node].op != Op::constant;
+  }
   stream::Scalar literal(int index) const {
     if (is_text(index)) return text(index);
     if (lua_type(state, index) == LUA_TNUMBER) return lua_tonumber(state, index);
     if (const Value* value = value_at(state, index)) {
       const stream::Node& node = evaluation.graph[value->node];
       if (node.op == Op::constant) return node.attributes.number;
-      stop(word() + "(…) takes numbers or texts, not columns: compare columns with :at_least(x) & :at_most(x)");
+      stop(word() + "(…) takes numbers, texts, or one column");
     }
     stop(word() + "(…) takes numbers or texts, not " + typed(index));
   }
@@ -211,7 +215,9 @@ int Call::run() {
       break;
     case Takes::literals:
       if (!given(2)) stop("is what? :is(79), :is(\"eval\", \"checkpoint\")");
-      for (int i = 2; i <= lua_gettop(state); ++i) literals(i);
+      if (another_column(2)) arguments.push_back(operand(state, evaluation, 2, word()));
+      else
+        for (int i = 2; i <= lua_gettop(state); ++i) literals(i);
       last = lua_gettop(state);
       break;
     case Takes::group: group(2); break;
@@ -294,7 +300,7 @@ std::string word_of_another_language(std::string_view key) {
       {"len", ":count()"},          {"latest", ":last()"},
       {"current", ":last()"},       {"absent", ":count():is(0)"},
       {"default", ":fill(0)"},      {"ifelse", "mask:choose(a, b)"},
-      {"where_", ":where { … }"},   {"mode", ":median()"}};
+      {"where_", ":where { … }"}};
   for (const auto& [theirs, ours] : words)
     if (key == theirs) return ours;
   return "";

@@ -66,6 +66,7 @@ struct Graph::Application {
   // The texts that a state can have, found through the nodes that hold or spread it.
   const std::vector<std::string>* closed_values(NodeId id) const;
   Made is_any();
+  Made same();
   // Conjunctions and disjunctions are flat, and ~, surely and maybe are forms of their arguments: what means the same
   // is one node, however it was written.
   Made masks();

@@ -37,6 +37,7 @@ void Evaluator::State::write(NodeId id, const NodeStep& of, std::size_t n) {
     case Op::g_quantile:
     case Op::g_count:
     case Op::g_spread:
+    case Op::g_mode:
     case Op::m_any:
     case Op::m_all:
     case Op::m_at_least:
@@ -132,6 +133,7 @@ void Evaluator::State::member_by_member(NodeId id, const NodeStep& of, std::size
     case Op::at_least: return kernel.at_least(x(0), x(1), mask, n);
     case Op::at_most: return kernel.at_most(x(0), x(1), mask, n);
     case Op::known: return kernel.known(x(0).values, mask, n);
+    case Op::same: return kernel.same(x(0), x(1), mask, n);
     case Op::is:
       literals.clear();
       for (const Scalar& value : (*graph)[id].attributes.values) {

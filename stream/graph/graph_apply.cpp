@@ -169,8 +169,18 @@ const std::vector<std::string>* Graph::Application::closed_values(NodeId id) con
   return signal.kind == SignalKind::state && !signal.values.empty() ? &signal.values : nullptr;
 }
 
+Result<NodeId> Graph::Application::same() {
+  if (auto fine = want(1, Shape::column, false); !fine) return fine.error();
+  if (type(0).text() != type(1).text()) return refuse("is(…): one of the two columns holds text and the other numbers");
+  if (!type(0).text())
+    if (auto unit = common("be compared with"); !unit) return unit.error();
+  op = Op::same;
+  return make_mask();
+}
+
 Result<NodeId> Graph::Application::is_any() {
   if (auto fine = want(0, Shape::column, false); !fine) return fine.error();
+  if (arguments.size() == 2) return same();
   if (attributes.values.empty()) return refuse("is what? :is(79), :is(\"eval\", \"checkpoint\")");
   const bool text = type(0).text();
   const auto* closed = text ? closed_values(arguments[0]) : nullptr;
@@ -272,6 +282,7 @@ Result<NodeId> Graph::Application::run() {
     case Op::window:
     case Op::finding:
     case Op::state:
+    case Op::same:
     case Op::spread:
     case Op::freeze: return refuse("this operation is not a word of the language: the builder adds it");
     case Op::number:
@@ -337,6 +348,7 @@ Result<NodeId> Graph::apply(Op op, std::span<const NodeId> arguments, Attributes
       least = 2;
       most = std::size_t(-1);
       break;
+    case Takes::literals: most = 2; break;
     case Takes::number_group: most = op == Op::m_at_least || op == Op::m_at_most ? 2 : 1; break;
     default:
       if (entry.on == Shape::job) least = most = 0;

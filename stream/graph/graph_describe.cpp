@@ -59,6 +59,7 @@ std::string Graph::expression(NodeId id, const Written& written) const {
     default: {
       std::string_view word = entry.name;
       if (node.op == Op::clamp_low) word = "clamp";
+      if (node.op == Op::same) word = "is";
       if (node.op == Op::spread) word = "spread";
       if (node.op == Op::freeze) word = "freeze";
       std::string inside;

@@ -8,7 +8,8 @@ namespace tocsin::stream {
 
 Result<NodeId> Graph::Application::grouped() {
   const bool of_masks = entry().on == Shape::mask;
-  if (auto fine = want(0, of_masks ? Shape::mask : Shape::column, op != Op::g_count); !fine) return fine.error();
+  const bool numbers = op != Op::g_count && op != Op::g_mode;
+  if (auto fine = want(0, of_masks ? Shape::mask : Shape::column, numbers); !fine) return fine.error();
   if (op == Op::g_quantile)
     if (auto fine = check_quantile(); !fine) return fine.error();
   auto to = group_level();
@@ -58,6 +59,7 @@ Result<NodeId> Graph::Application::alone() const {
     case Op::g_min:
     case Op::g_max:
     case Op::g_sum:
+    case Op::g_mode:
     case Op::g_quantile:
     case Op::m_any:
     case Op::m_all: return arguments[0];

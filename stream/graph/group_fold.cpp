@@ -39,6 +39,7 @@ double GroupFold::fold(Op op, double q, bool peers, const double* x, std::size_t
   if (scratch_.size() < n) scratch_.resize(n);
   if (op == Op::g_median) return kernel.quantile(x, n, 0.5, scratch_.data());
   if (op == Op::g_quantile) return kernel.quantile(x, n, q, scratch_.data());
+  if (op == Op::g_mode) return peers && kernel.count_known(x, n) < quorum ? absent : mode(x, n);
   if (op == Op::g_mad) return kernel.mad(x, n, scratch_.data());
   if (peers || op == Op::g_mean || op == Op::g_spread) {
     const std::size_t known = kernel.count_known(x, n);
@@ -52,6 +53,20 @@ double GroupFold::fold(Op op, double q, bool peers, const double* x, std::size_t
     case Op::g_spread: return number_or_absent(kernel.max(x, n) - kernel.min(x, n));
     default: assert(false); return absent;
   }
+}
+
+double GroupFold::mode(const double* x, std::size_t n) {
+  const auto end = std::remove_copy_if(x, x + n, scratch_.begin(), is_nan);
+  if (end == scratch_.begin()) return absent;
+  if (std::all_of(scratch_.begin(), end, [&](double y) { return y == scratch_.front(); })) return scratch_.front();
+  std::sort(scratch_.begin(), end);
+  const auto how_often = [&](double y) {
+    const auto [first, last] = std::equal_range(scratch_.begin(), end, y);
+    return last - first;
+  };
+  std::ptrdiff_t most = 0;
+  for (auto at = scratch_.begin(); at != end; at += how_often(*at)) most = std::max(most, how_often(*at));
+  return *std::find_if(x, x + n, [&](double y) { return is_number(y) && how_often(y) == most; });
 }
 
 void GroupFold::column(Op op, double q, Of of, Column in, std::span<double> out) {

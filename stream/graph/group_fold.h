@@ -32,6 +32,7 @@ class GroupFold {
   // The values of these members as one array.
   const double* together(Column in, std::span<const Slot> members);
   const Truth* together(Mask in, std::span<const Slot> members);
+  double mode(const double* x, std::size_t n);
   double fold(Op op, double q, bool peers, const double* x, std::size_t n);
   Kernels::Tally tally(const Of& of, Mask in, std::span<const Slot> members);
 

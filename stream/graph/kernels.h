@@ -30,7 +30,7 @@ struct Kernels {
   std::string_view name;  // "avx2" or "baseline"
   Binary add, subtract, multiply, divide, greatest, least, greatest_known, least_known, fill, clamp_low, clamp_high;
   Unary negate, log, abs;
-  Compare above, below, at_least, at_most;
+  Compare above, below, at_least, at_most, same;
   Compare finite_above, surely_below;  // where either is unknown: no; an infinite number is not above
   void (*known)(const double*, Truth*, std::size_t);
   void (*is)(const double*, const double* values, std::size_t values_count, Truth*, std::size_t);

@@ -167,8 +167,11 @@ constexpr std::array table{
               "Whether the value is greater or equal. Unknown where either is unknown or NaN."},
     Operation{Op::at_most, "at_most", column, mask, T::column, U::none, C::elementwise,
               "Whether the value is less or equal. Unknown where either is unknown or NaN."},
+    Operation{Op::same, "", column, mask, T::column, U::none, C::elementwise,
+              "Whether two values are equal. Unknown where either is unknown or NaN."},
     Operation{Op::is, "is", column, mask, T::literals, U::none, C::elementwise,
-              "Whether the value is any of these numbers or texts. Unknown where the value is unknown or NaN."},
+              "Whether the value is any of these numbers or texts; `is(x)`: whether it equals another column. Unknown "
+              "where a value is unknown or NaN."},
     Operation{Op::known, "known", column, mask, T::nothing, U::none, C::elementwise,
               "Yes where there is a value, a measured NaN included, else no: never unknown."},
 
@@ -202,6 +205,9 @@ constexpr std::array table{
     Operation{Op::g_count, "count", column, column, T::group, U::count, C::fold, "How many members are known."},
     Operation{Op::g_spread, "spread", column, column, T::group, U::keep, C::group_order,
               "The greatest less the least of the known members. Unknown below three."},
+    Operation{Op::g_mode, "mode", column, column, T::group, U::keep, C::group_order,
+              "The most frequent number or text of the known members; of several the one of the first member that has "
+              "one of them. Unknown where none is known; of peers, below three."},
     Operation{Op::m_any, "any", mask, mask, T::group, U::none, C::fold,
               "Yes where a member is yes; no where all are no."},
     Operation{Op::m_all, "all", mask, mask, T::group, U::none, C::fold,

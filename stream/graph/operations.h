@@ -75,6 +75,7 @@ enum class Op : std::uint8_t {
   below,
   at_least,
   at_most,
+  same,
   is,
   known,
   // masks, member by member
@@ -93,6 +94,7 @@ enum class Op : std::uint8_t {
   g_quantile,
   g_count,
   g_spread,
+  g_mode,
   m_any,
   m_all,
   m_at_least,
@@ -114,7 +116,7 @@ enum class Takes : std::uint8_t {
   column,        // :above(x)
   columns,       // greatest(a, b, …)
   low_high,      // :clamp(low[, high])
-  literals,      // :is("eval", "checkpoint")
+  literals,      // :is("eval", "checkpoint"), :is(x)
   group,         // :median("peers")
   number_group,  // :quantile(0.9, "peers")
   number,        // :quantile(0.99)

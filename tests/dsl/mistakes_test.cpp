@@ -60,7 +60,7 @@ TEST_CASE("== on a column is found, although Lua says nothing") {
   body = "    return keep & (job.fault:last('code') == p.share)";
   CHECK(has(reported(body), only("'==' never holds for a column. Write :is(…)", body)));
   body = "    return keep & (job.duty:mean() == job.duty:max())";
-  CHECK(reported(body) == only("'==' never holds for a column. Write a:at_least(b) & a:at_most(b)", body));
+  CHECK(reported(body) == only("'==' never holds for a column. Write a:is(b)", body));
   CHECK(has(reported("    return job.fault:last('code') == 79"), "evaluate must return a mask; it returned a boolean"));
 }
 
@@ -233,7 +233,8 @@ TEST_CASE("a word of Lua as a key is reported by name") {
         "site.lua:2: 'for' is a word of Lua: write fire = \"for 60s\"\n    for = \"60s\",\n");
   CHECK(has(reported("    return keep", "end = \"60s\","), "'end' is a word of Lua and cannot name a key"));
   CHECK(has(reported("    return keep", "fire = \"5 of 3\","), "of n evaluations at least 1 and at most n"));
-  CHECK(has(reported("    return keep", "fire = \"often\","), "write \"4 of 6\" (evaluations), \"for 60s\", or both: \"4 of 6 for 60s\""));
+  CHECK(has(reported("    return keep", "fire = \"often\","),
+            "write \"4 of 6\" (evaluations), \"for 60s\", or both: \"4 of 6 for 60s\""));
 }
 
 TEST_CASE("variables are local") {

@@ -185,6 +185,7 @@ Answer GraphOracle::answer_of_member(const Node& node, std::size_t slot) {
     case Op::at_least: return compare(x(0), x(1), [](double a, double b) { return a >= b; });
     case Op::at_most: return compare(x(0), x(1), [](double a, double b) { return a <= b; });
     case Op::known: return x(0).has_value();
+    case Op::same: return compare(x(0), x(1), [](double a, double b) { return a == b; });
     case Op::is: {
       bool any = false;
       for (const stream::Scalar& scalar : node.attributes.values) {
@@ -281,6 +282,10 @@ Number GraphOracle::fold(const Node& node, std::size_t slot) {
     case Op::g_min: return least;
     case Op::g_max: return most;
     case Op::g_spread: return finite_enough(most - least);
+    case Op::g_mode: {
+      const auto often = [&](double x) { return std::count(known.begin(), known.end(), x); };
+      return *std::max_element(known.begin(), known.end(), [&](double a, double b) { return often(a) < often(b); });
+    }
     case Op::g_median: return quantile(known, 0.5);
     case Op::g_quantile: return quantile(known, node.attributes.number);
     case Op::g_mad: {

@@ -55,15 +55,16 @@ class RandomGraph {
   }
 
   void append(std::size_t count) {
-    constexpr std::array ops{
-        Op::w_last,   Op::w_mean,         Op::w_max,       Op::w_time_to,   Op::add,         Op::subtract,
-        Op::multiply, Op::divide,         Op::negate,      Op::clamp,       Op::log,         Op::abs,
-        Op::fill,     Op::greatest,       Op::least,       Op::w_seen,      Op::w_within,    Op::w_older_than,
-        Op::known,    Op::greatest_known, Op::least_known, Op::choose,      Op::above,       Op::below,
-        Op::at_least, Op::at_most,        Op::is,          Op::conjunction, Op::disjunction, Op::negation,
-        Op::surely,   Op::maybe,          Op::g_median,    Op::g_mad,       Op::g_mean,      Op::g_min,
-        Op::g_max,    Op::g_sum,          Op::g_quantile,  Op::g_count,     Op::g_spread,    Op::m_any,
-        Op::m_all,    Op::m_at_least,     Op::m_at_most,   Op::m_count,     Op::at};
+    constexpr std::array ops{Op::w_last,      Op::w_mean,    Op::w_max,        Op::w_time_to,   Op::add,
+                             Op::subtract,    Op::multiply,  Op::divide,       Op::negate,      Op::clamp,
+                             Op::log,         Op::abs,       Op::fill,         Op::greatest,    Op::least,
+                             Op::w_seen,      Op::w_within,  Op::w_older_than, Op::known,       Op::greatest_known,
+                             Op::least_known, Op::choose,    Op::above,        Op::below,       Op::at_least,
+                             Op::at_most,     Op::is,        Op::conjunction,  Op::disjunction, Op::negation,
+                             Op::surely,      Op::maybe,     Op::g_median,     Op::g_mad,       Op::g_mean,
+                             Op::g_min,       Op::g_max,     Op::g_sum,        Op::g_quantile,  Op::g_count,
+                             Op::g_spread,    Op::g_mode,    Op::same,         Op::m_any,       Op::m_all,
+                             Op::m_at_least,  Op::m_at_most, Op::m_count,      Op::at};
     for (std::size_t made = 0, tries = 0; made < count && tries < count * 60; ++tries) {
       const Op op = ops[random_.below(ops.size())];
       std::vector<NodeId> arguments;

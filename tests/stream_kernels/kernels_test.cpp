@@ -74,6 +74,7 @@ const CompareWord compares[] = {
     {"below", &Kernels::below, [](double a, double b) { return a < b; }},
     {"at_least", &Kernels::at_least, [](double a, double b) { return a >= b; }},
     {"at_most", &Kernels::at_most, [](double a, double b) { return a <= b; }},
+    {"same", &Kernels::same, [](double a, double b) { return a == b; }},
 };
 
 std::vector<double> numbers(const std::vector<double>& column) {
