@@ -1,5 +1,6 @@
 -- A1: what fails by an error of its own, before the first step and at any other time.
 
+local hangs = shared "hangs"
 local ends = shared "ends"
 
 -- Raised while another exception is handled, or because of it. The last of such a chain ended the program.
@@ -101,10 +102,10 @@ rule "exception" {
   -- long before the end was survived. So is one in a job that prints exceptions again and again and goes on: `often` of
   -- them are older than two minutes, and a step came after the last.
   params = { together = 2, after = 30, last = "5m", often = 3 },
-  yields_to = {
+  yields_to = hangs.or_collective {
     "startup_blocked", "storage_lost", "rank_killed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error",
-    "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable", "collective_hang", "collective_timeout",
-    "loss_not_finite", "node_down", "node_lost", "preempted",
+    "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable", "collective_timeout", "loss_not_finite", "node_down",
+    "node_lost", "preempted",
   },
   shows = { "{class}[: {message}][, in {place}][; on {who}]", "an exception without a name[, in {place}][; on {who}]" },
   causes = {
@@ -159,9 +160,9 @@ rule "exception_cut" {
     finished = signal "training_ended"   { over = "attempt" },
   },
   params = { after = 30, last = "5m", often = 3 },
-  yields_to = {
+  yields_to = hangs.or_collective {
     "exception", "startup_blocked", "storage_lost", "rank_exited", "rank_killed", "rendezvous_failed",
-    "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable", "collective_hang",
+    "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable",
     "collective_timeout", "collective_failed", "loss_not_finite", "node_down", "node_lost", "preempted",
   },
   shows = "a traceback without its end[: {who}][, in {place}]",

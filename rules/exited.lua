@@ -1,6 +1,7 @@
 -- A1: a rank whose process ends by itself while the others are at work, and prints no traceback. No signal ended it:
 -- that is killed.lua's.
 
+local hangs = shared "hangs"
 local ends = shared "ends"
 
 rule "rank_exited" {
@@ -20,10 +21,10 @@ rule "rank_exited" {
     done    = signal "training_ended"   { over = "attempt" },
     known   = finding { "rank_unreaped", "loss_not_finite" },
   },
-  yields_to = {
-    "rank_killed", "host_out_of_memory", "exception", "storage_lost", "cuda_out_of_memory",
-    "cuda_failed", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_hang", "collective_timeout",
-    "collective_failed", "rendezvous_failed", "node_down", "node_lost", "preempted",
+  yields_to = hangs.or_collective {
+    "rank_killed", "host_out_of_memory", "exception", "storage_lost", "cuda_out_of_memory", "cuda_failed",
+    "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_timeout", "collective_failed",
+    "rendezvous_failed", "node_down", "node_lost", "preempted",
   },
   shows = "exited without a traceback: {who}; ranks that lost the connection to it: {n:.0f}",
   causes = {

@@ -2,6 +2,7 @@
 --
 -- Findings name ranks: counts of collectives, then processes, then GPUs. The first that names one decides.
 
+local hangs = shared "hangs"
 local gpus = shared "gpus"
 
 -- Whether a process sleeps in a futex, as a thread does that waits in a collective.
@@ -127,7 +128,7 @@ rule "collective_hang" {
   },
   -- Where no step is read, counts that have not changed for `still` are enough, and so are GPUs that are dark.
   params = { still = "90s" },
-  yields_to = { "rank_stopped", "job_stopped", "rank_unreaped", "rank_killed", "node_down" },
+  yields_to = hangs.or_entered { "rank_stopped", "job_stopped", "rank_unreaped", "rank_killed", "node_down" },
   shows = "the job hangs in a collective[; not in it: {who}]",
   causes = {
     outside   = "the named ranks have not entered a collective that the others wait in",
@@ -188,8 +189,8 @@ rule "idle_hang" {
     gr_long  = signal "gr_engine_active"    { over = "5m" },
   },
   params = { cold = 0.05, idle = 0.05 },
-  yields_to = {
-    "rank_stopped", "job_stopped", "rank_unreaped", "collective_hang", "rendezvous_hang", "rank_killed", "node_down",
+  yields_to = hangs.or_collective {
+    "rank_stopped", "job_stopped", "rank_unreaped", "rendezvous_hang", "rank_killed", "node_down",
   },
   shows = "every rank is idle, and none is in a collective",
   causes = {

@@ -1,6 +1,7 @@
 -- Hangs that a line alone proves: the watchdogs of PyTorch and NCCL, the rendezvous, the kernel. They page with or
 -- without `stalled`.
 
+local hangs = shared "hangs"
 local ends = shared "ends"
 
 -- What other ranks raise when one fails. PyTorch raises a plain RuntimeError for a failed collective, too. "unheeded"
@@ -34,7 +35,7 @@ rule "collective_timeout" {
     hang   = finding "collective_hang",
   },
   params = { waits = "35m" },  -- watchdogs give up after 10 or 30 min
-  yields_to = { "collective_hang", "rank_killed" },
+  yields_to = hangs.or_collective { "rank_killed" },
   shows = "ranks whose watchdog timed out in a collective: {n:.0f}[; never joined it: {who}]",
   causes = {
     absent  = "the named ranks did not reach a barrier",
@@ -70,7 +71,7 @@ rule "stack_in_collective" {
     step  = signal "step"                { over = "attempt" },
   },
   params = { wait = "30s" }, clear = "for 10m",
-  yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
+  yields_to = hangs.or_collective { "collective_timeout", "rank_killed" },
   shows = "printed stacks are inside a collective, and no step follows",
   actions = { otherwise = "compare the stacks: the others wait for the rank that is not in the same call" },
   evaluate = function(job, p)
@@ -88,7 +89,7 @@ rule "collective_stalled" {
   family = "C2", severity = "warning", per = "job", every = { "10s", "end" },
   summary = "Some ranks have not entered a collective that others wait in",
   needs = { stall = signal "collective_stalled" { over = "5m" }, absent = signal "collective_unasked" { over = "5m" } },
-  clear = "for 5m", yields_to = { "collective_hang", "collective_timeout", "rank_killed" },
+  clear = "for 5m", yields_to = hangs.or_collective { "collective_timeout", "rank_killed" },
   shows = "some ranks have waited a minute for a collective[; missing: {who}]",
   causes = { order = "ranks called different collectives, or one does something else meanwhile (a save, an "
     .. "evaluation)" },
@@ -113,7 +114,7 @@ rule "gpus_waited" {
   -- One look is no proof while a job runs: a rank that saves for the others looks the same. It is one of a job that
   -- ended so.
   params = { cold = 0.05, spin = 0.9, draw = 0.35, times = 2, held = 1e9 },
-  yields_to = { "collective_hang", "collective_timeout", "rank_killed", "node_down" },
+  yields_to = hangs.or_collective { "collective_timeout", "rank_killed", "node_down" },
   shows = "GPUs at full utilization and low power[: {n:.0f} or more]; idle, with memory in use[: {idle:.0f}]",
   causes = { kernel = "the others wait in a collective's kernel for the rank of the idle GPU" },
   actions = { kernel = "inspect the process on the idle GPU before the job is restarted" },
@@ -145,9 +146,9 @@ rule "collective_failed" {
     step      = signal "step"             { over = "attempt" },
   },
   params = { waits = "35m" },
-  yields_to = {
-    "collective_hang", "collective_timeout", "rank_killed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory",
-    "node_down", "node_lost",
+  yields_to = hangs.or_collective {
+    "collective_timeout", "rank_killed", "gpu_error", "gpu_error_in_log", "cuda_out_of_memory", "node_down",
+    "node_lost",
   },
   shows = "ranks that report an NCCL error: {n:.0f}",
   actions = { otherwise = {
@@ -174,10 +175,10 @@ rule "collective_warned" {
   -- Of what it does without, NCCL warns when it starts, and the job goes on. The last words of a job are another
   -- matter.
   params = { last = "2m" },
-  yields_to = {
-    "collective_hang", "collective_timeout", "collective_failed", "rank_killed", "rendezvous_failed", "gpu_error",
-    "gpu_error_in_log", "cuda_out_of_memory", "startup_blocked", "startup_crash", "storage_lost", "exception",
-    "node_down", "node_lost", "preempted",
+  yields_to = hangs.or_collective {
+    "collective_timeout", "collective_failed", "rank_killed", "rendezvous_failed", "gpu_error", "gpu_error_in_log",
+    "cuda_out_of_memory", "startup_blocked", "startup_crash", "storage_lost", "exception", "node_down", "node_lost",
+    "preempted",
   },
   shows = "ranks that report an NCCL warning and nothing after it: {n:.0f}",
   actions = { otherwise = "read NCCL's warning in the log, check the network between the nodes, then restart with "
@@ -194,7 +195,7 @@ rule "kernel_hang" {
   summary = "GPU kernels do not finish on most ranks",
   needs = { hung = signal "rank_hung" { over = "1m" }, step = signal "step" { over = "1m" } },
   -- One rank alone may have a long kernel; DLRover waits for all of them, for five minutes.
-  fire = "for 1m", yields_to = { "collective_hang", "rank_killed", "node_down" },
+  fire = "for 1m", yields_to = hangs.or_collective { "rank_killed", "node_down" },
   shows = "the profilers of {n:.0f} ranks see a kernel that does not finish",
   actions = { otherwise = "take stacks of all ranks (py-spy dump --native), then stop the job and resume from its "
     .. "last checkpoint" },
@@ -268,7 +269,7 @@ rule "hung_task" {
   family = "C3", severity = "warning", per = "job", every = { "task", "30s" },
   summary = "Kernel reports a hung task (D state)",
   needs = { task = signal "hung_task" { over = "10m" } },
-  clear = "for 10m", yields_to = { "collective_hang", "node_down" },
+  clear = "for 10m", yields_to = hangs.or_collective { "node_down" },
   shows = "a process[ ({pid:.0f})] has been blocked[ for more than {seconds}]",
   actions = { otherwise = "see what the process[ {pid:.0f}] waits for (dmesg -T[, cat /proc/{pid:.0f}/stack as root]), "
     .. "usually a file system or a GPU; drain the node if it stays blocked" },
@@ -287,7 +288,7 @@ rule "file_server_lost" {
   },
   -- The kernel says it once in some minutes. A server that was slow for one answers at once, and steps may go on
   -- meanwhile.
-  params = { waits = "2m" }, yields_to = { "collective_hang", "node_down" },
+  params = { waits = "2m" }, yields_to = hangs.or_collective { "node_down" },
   shows = "file server[ {server}] does not respond[; kernel messages about it: {n:.0f}]",
   actions = { otherwise = "check that the file server[ {server}] and the network to it are up; processes that wait "
     .. "for it cannot be "

@@ -1,5 +1,6 @@
 -- A2: processes that are killed. Each rule follows from lines; what a person asked for (a cancel) fires nothing.
 
+local hangs = shared "hangs"
 local ends = shared "ends"
 
 -- Findings: what shows that a process was killed.
@@ -247,10 +248,10 @@ rule "process_aborted" {
     stopped   = signal "launcher_stopped" { over = "attempt" },
     ended  = signal "end_reason"     { over = "attempt" },
     done   = signal "training_ended" { over = "attempt" },
-    known  = finding {
-      "collective_hang", "collective_timeout", "collective_failed", "rendezvous_failed", "cuda_out_of_memory",
-      "gpu_error", "gpu_fault", "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable", "loss_not_finite",
-    },
+    known  = finding(hangs.or_collective {
+      "collective_timeout", "collective_failed", "rendezvous_failed", "cuda_out_of_memory", "gpu_error", "gpu_fault",
+      "gpu_error_in_log", "cuda_failed", "checkpoint_unreadable", "loss_not_finite",
+    }),
   },
   -- What launchers raise
   params = { passed_on = { "unheeded", "CalledProcessError", "ChildFailedError", "ProcessExitedException" } },
@@ -298,9 +299,8 @@ rule "rank_vanished" {
       "exception", "startup_blocked", "startup_crash", "storage_lost", "rank_unreaped", "rank_exited",
     },
   },
-  yields_to = {
-    "rank_killed", "collective_hang", "collective_timeout", "cuda_out_of_memory", "gpu_error", "node_down",
-    "node_lost", "preempted",
+  yields_to = hangs.or_collective {
+    "rank_killed", "collective_timeout", "cuda_out_of_memory", "gpu_error", "node_down", "node_lost", "preempted",
   },
   shows = "no error message from {who}; ranks that lost a connection: {n:.0f}",
   causes = {

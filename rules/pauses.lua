@@ -1,6 +1,8 @@
 -- A hang that lasts until the time limit, and a log whose progress is not recognized. The cases are pauses of healthy
 -- jobs.
 
+local hangs = shared "hangs"
+
 rule "stalled_at_limit" {
   family = "C", severity = "critical", per = "job", every = "end",
   summary = "Hung until the scheduler's time limit",
@@ -15,8 +17,8 @@ rule "stalled_at_limit" {
   -- A job that reaches its limit during a validation or a save stepped a moment before. A hang is longer than twice
   -- any pause that ended.
   params = { least = "4m", times = 2 },
-  yields_to = {
-    "stalled", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down",
+  yields_to = hangs.or_collective {
+    "stalled", "rendezvous_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down",
   },
   shows = "no step for {age} when the time limit was reached; the longest pause before was {longest}",
   actions = { otherwise = {

@@ -104,6 +104,25 @@ signals {
   collective_done = { kind = "step", unit = "count", owner = "rank",
     documentation = "Collectives of the rank that are complete.",
     aliases = { "coll_done" } },
+  collective_waiting = { kind = "gauge", unit = "seconds", owner = "rank", lateness = "1s",
+    documentation = "How long the oldest collective (or send or receive) that the rank has entered and not completed "
+      .. "has been open; 0: none is open." },
+  -- The next four describe that collective once it has been open for two seconds.
+  collective_function = { kind = "state", unit = "text", owner = "rank", lateness = "1s",
+    documentation = "The function of a collective that stays open, by PyTorch's names: all_reduce, recv." },
+  collective_number = { kind = "gauge", unit = "none", owner = "rank", lateness = "1s",
+    documentation = "The number of a collective that stays open, in its group: the same in all members." },
+  collective_group = { kind = "state", unit = "text", owner = "rank", lateness = "1s",
+    documentation = "The group (communicator) of a collective that stays open." },
+  collective_group_size = { kind = "gauge", unit = "count", owner = "rank", lateness = "1s",
+    documentation = "How many members the group of a collective that stays open has." },
+  stack = { kind = "event", unit = "none", owner = "rank", source = sampler,
+    documentation = "Where the rank's main thread is, taken at the first sign of a hang and again while it "
+      .. "lasts. `doing` is one of collective, loading, saving, compiling, computing, lock, reading and own (the "
+      .. "program's own code); `unchanged` is for how long the program's own frames have been the same.",
+    fields = { where = "text", doing = "text", unchanged = "seconds" } },
+  stacks = { kind = "event", unit = "none", owner = "job", source = sampler,
+    documentation = "The stacks of a node's ranks, equal ones together.", fields = { text = "text" } },
   rank_hung = { kind = "gauge", unit = "none", owner = "rank",
     documentation = "A profiler beside the rank reports that a kernel of it runs without end: 1, else 0.",
     aliases = { "XPU_TIMER_COMMON_HANG" } },

@@ -6,7 +6,9 @@
 -- validation looks the same, and is a warning after a long one. Where the kind is found, they yield to it.
 -- `no_first_step` is for the rules that know what a start waits for.
 
-local gpus = shared "gpus"
+local hangs = shared "hangs"
+local gpus    = shared "gpus"
+local working = shared "working"
 
 -- The age of the job's progress: a step, a loss, a line of an evaluation.
 local function progress_age(job)
@@ -66,9 +68,7 @@ rule "no_activity" {
     local awake     = job.lately:max():max("job"):above(p.awake):surely()
     -- Runnable, but the host is overloaded
     local starved   = (process:is("running") & cpu:below(p.idle)):any("job"):surely()
-    local writing   = (job.call:last():is("write", "pwrite64", "writev", "fsync", "fdatasync", "close", "msync",
-                            "munmap", "sync")
-                       | process:is("disk_sleep")):any("job"):surely() & recent
+    local writing   = working.writing(job.call, job.state):any("job") & recent
     local idle      = (cpu + job.children:mean():fill(0)):max("job"):below(p.idle) & ~awake & ~starved & ~writing
     local gr        = job.gr:mean():fill(job.gr_long:last())
     local cold      = (gr:below(p.idle) & gpus.sampled_since(job.gr_long, job.step)):any("job")
@@ -118,9 +118,8 @@ rule "stalled" {
   -- eight steps it is `start`; once the log says that training is finished, `most`, for processes take time to exit.
   params = { k = 4, least = "30s", most = "10m", steps = 60, brief = "60s", start = "20m" },
   fire = "2 of 2", clear = "1 of 1",
-  yields_to = {
-    "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang", "collective_timeout",
-    "rank_killed", "node_down",
+  yields_to = hangs.or_collective {
+    "rank_stopped", "job_stopped", "rendezvous_hang", "idle_hang", "collective_timeout", "rank_killed", "node_down",
   },
   shows = "no step for {age}, {beyond} over the limit of {limit} from this job's earlier steps; its processes, "
     .. "collectives or GPUs show no activity",
@@ -200,9 +199,9 @@ rule "log_silent" {
   -- nothing at all is silent.
   params = { least = "30m", times = 5, few = 8 },
   state = { longest = 0, was = 0 }, clear = "1 of 1",
-  yields_to = {
-    "stalled", "rank_stopped", "job_stopped", "rendezvous_hang", "collective_hang", "idle_hang",
-    "collective_timeout", "rank_killed", "node_down",
+  yields_to = hangs.or_collective {
+    "stalled", "rank_stopped", "job_stopped", "rendezvous_hang", "idle_hang", "collective_timeout", "rank_killed",
+    "node_down",
   },
   shows = "no progress in the log for {age}; the longest interval before was {longest}",
   causes = { log = "only the log is available: a long validation, save or data preparation that prints nothing until "

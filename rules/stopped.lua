@@ -1,6 +1,8 @@
 -- Processes that do not run, as /proc shows them: no step has to be understood, and one process is enough. C2 where
 -- others wait for them.
 
+local hangs = shared "hangs"
+
 rule "rank_stopped" {
   family = "C2", severity = "critical", per = "job", every = "5s",
   summary = "Rank process stopped (SIGSTOP); peers wait for it",
@@ -135,7 +137,7 @@ rule "rank_blocked" {
   },
   -- A save over a slow file system waits so, too: minutes, and only where nothing else goes on.
   params = { idle = 0.05, still = "2m" }, fire = "for 2m", clear = "for 10s",
-  yields_to = { "rank_stopped", "job_stopped", "rank_killed", "collective_hang", "node_down" },
+  yields_to = hangs.or_collective { "rank_stopped", "job_stopped", "rank_killed", "node_down" },
   shows = "stuck in uninterruptible sleep (D state) for minutes: {who}",
   causes = { device = "the process[ {pid:.0f}] is in D state: its disk, file system or driver does not respond, and "
     .. "signals do not reach it" },

@@ -1,0 +1,200 @@
+-- Hangs in collectives (C2) where it is known which collective each rank has entered: by the tracer of `tocsin wrap`,
+-- by NCCL's profiler plugin, or from flight recorder dumps. hang.lua decides where only counts or processes are known.
+--
+-- A rank waits if its oldest collective has been open for longer than collectives of this job usually are. What the
+-- other ranks do then tells the kind: some are in no collective (not entered); all wait, but in different functions
+-- (mismatch), in different groups (deadlock), or in the same collective (not completed).
+
+local working = shared "working"
+
+rule "collective_waits" {
+  severity = "none", per = "rank", every = "2s",
+  summary = "Rank has waited in a collective for longer than usual",
+  needs = {
+    open     = signal "collective_waiting"  { over = "10s", least = 1 },
+    usual    = signal "collective_waiting"  { over = "10m", lag = "20s", least = 1, freeze = true },
+    launched = signal "collective_launched" { over = "attempt" },
+  },
+  -- `k` times the longest wait so far, from `least` to `most`. The first `few` collectives wait for ranks that start.
+  params = { k = 3, least = "5s", most = "10m", start = "60s", few = 20 },
+  evaluate = function(job, p)
+    local own   = (p.k * job.usual:max():max("job")):fill(0):clamp(p.least, p.most)
+    local young = job.launched:last():max("job"):below(p.few):surely()
+    return job.open:last():above(young:choose(greatest(own, p.start), own)) & job.open:within("10s")
+  end,
+}
+
+rule "collective_absent" {
+  severity = "none", per = "rank", every = "2s",
+  summary = "Rank is in no collective, and has entered none for a while",
+  needs = {
+    open     = signal "collective_waiting"  { over = "attempt", least = 1 },
+    launched = signal "collective_launched" { over = "attempt" },
+  },
+  params = { still = "4s" },
+  evaluate = function(job, p) return job.open:last():is(0) & job.launched:age():above(p.still) end,
+}
+
+-- A rank that validates, saves or compiles comes to the collective later: for `patience`.
+rule "rank_works" {
+  severity = "none", per = "rank", every = "2s",
+  summary = "Rank computes, loads, saves or compiles",
+  needs = {
+    cpu      = signal "process_cpu"   { over = "5s", least = 2 },
+    children = signal "children_cpu"  { over = "5s", least = 2 },
+    state    = signal "process_state" { over = "10s", least = 1 },
+    call     = signal "wait_syscall"  { over = "10s", least = 1 },
+    stack    = signal "stack"         { over = "70s" },
+    open     = signal "collective_waiting" { over = "attempt", least = 1 },
+  },
+  params = { idle = 0.05, loop = "5s", patience = "5m" },
+  evaluate = function(job, p)
+    local busy    = (job.cpu:mean() + job.children:mean():fill(0)):above(p.idle)
+    local doing   = job.stack:last("doing")
+    local looping = (doing:is("own") & job.stack:last("unchanged"):at_least(p.loop)):surely()
+    local writes  = working.writing(job.call, job.state) | doing:is("saving", "compiling"):surely()
+    local recent  = job.open:last():max("job"):below(p.patience)
+    return ((busy & ~looping) | writes) & recent
+  end,
+}
+
+rule "collective_not_entered" {
+  family = "C2", severity = { looping = "warning", otherwise = "critical" }, per = "job", every = "2s",
+  summary = "Rank has not entered a collective; peers wait",
+  needs = {
+    waits  = finding "collective_waits",
+    absent = finding "collective_absent",
+    works  = finding "rank_works",
+    fn     = signal "collective_function" { over = "10s", least = 1 },
+    number = signal "collective_number"   { over = "10s", least = 1 },
+    state  = signal "process_state"       { over = "10s", least = 1 },
+    pid    = signal "process_pid"         { over = "attempt", least = 1 },
+    stack  = signal "stack"               { over = "70s" },
+  },
+  fire = "2 of 2", yields_to = { "rank_stopped", "rank_killed", "rank_unreaped", "node_down" },
+  shows = {
+    "rank {rank}[ on {node}] has not entered {fn} {number:.0f}; waiting in it: {n:.0f}[; rank {rank} is in {where}]",
+    "not in the collective that others wait in: {who}; waiting in it: {n:.0f}",
+  },
+  causes = {
+    looping = "the same function of the program runs on and on: an endless loop, or long work in Python",
+    locked  = "it waits for a lock or a queue",
+    loading = "it waits for its data loader",
+    exited  = "its process has gone",
+    idle    = "its process sleeps: on a lock, a pipe, a queue or a remote service",
+  },
+  actions = {
+    exited    = "read the last lines of {who} to see why it exited",
+    otherwise = "see what rank {rank} does (py-spy dump[ --pid {pid:.0f}][ on {node}]), then restart from a checkpoint",
+  },
+  evaluate = function(job, p)
+    local waits = job.waits:now():surely()
+    local who   = job.absent:now():surely() & ~job.works:now():surely()
+    local doing = job.stack:last("doing")
+    local gone  = ~job.state:seen()
+    local function culprit(mask) return (who & mask):any("job"):surely() end
+    local looping = culprit(doing:is("own") & job.stack:last("unchanged"):at_least("5s"))
+    local locked, loading, exited = culprit(doing:is("lock")), culprit(doing:is("loading")), culprit(gone)
+    return waits:any("job") & who:any("job"),
+      {
+        who = who, n = waits:count("job"), fn = job.fn:last():mode("job"), number = job.number:last():mode("job"),
+        where = job.stack:last("where"), pid = job.pid:last(), looping = looping, locked = locked, loading = loading,
+        exited = exited, idle = ~looping & ~locked & ~loading & ~exited,
+      }
+  end,
+}
+
+rule "collective_mismatch" {
+  family = "C2", severity = "critical", per = "job", every = "2s",
+  summary = "Ranks call different collectives at the same place",
+  needs = {
+    waits  = finding "collective_waits",
+    fn     = signal "collective_function" { over = "10s", least = 1 },
+    number = signal "collective_number"   { over = "10s", least = 1 },
+    group  = signal "collective_group"    { over = "10s", least = 1 },
+    stack  = signal "stack"               { over = "70s" },
+  },
+  fire = "2 of 2", yields_to = { "rank_stopped", "rank_killed", "node_down", "collective_not_entered" },
+  shows = "rank {rank}[ on {node}] calls {own} where the others call {fn}: number {number:.0f} of group {group}"
+    .. "[; rank {rank} is in {where}]",
+  causes = {
+    mismatch = "the ranks take different branches of the program: a condition that depends on the rank or its data",
+  },
+  actions = { mismatch = "compare the calls of rank {rank} with those of the others, and make all ranks of the group "
+    .. "call the same collectives in the same order" },
+  evaluate = function(job, p)
+    local fn, number, group = job.fn:last(), job.number:last(), job.group:last()
+    local here = job.waits:now():surely() & group:is(group:mode("job")):surely()
+    local odd  = here & number:is(number:mode("job")):surely() & ~fn:is(fn:mode("job")) & ~fn:is("send", "recv")
+    local who  = odd:surely()
+    return who:any("job"),
+      {
+        who = who, own = fn, fn = fn:mode("job"), number = number:mode("job"), group = group:mode("job"),
+        where = job.stack:last("where"), mismatch = who:any("job"),
+      }
+  end,
+}
+
+rule "collective_deadlock" {
+  family = "C2", severity = "critical", per = "job", every = "2s",
+  summary = "Ranks wait in different groups for each other",
+  needs = {
+    waits  = finding "collective_waits",
+    group  = signal "collective_group"      { over = "10s", least = 1 },
+    size   = signal "collective_group_size" { over = "10s", least = 1 },
+    stack  = signal "stack"                 { over = "70s" },
+  },
+  fire = "2 of 2",
+  yields_to = { "rank_stopped", "rank_killed", "node_down", "collective_not_entered", "collective_mismatch" },
+  shows = "rank {rank}[ on {node}] waits in another group[, {theirs},] than most, who wait in group {group} ({n:.0f}); "
+    .. "neither group is complete[; rank {rank} is in {where}]",
+  causes = { order = "ranks that are members of both groups enter them in different order" },
+  actions = { order = "call collectives of different groups in the same order on all ranks, then restart the job" },
+  evaluate = function(job, p)
+    local waits  = job.waits:now():surely()
+    local group  = job.group:last()
+    local here   = waits & group:is(group:mode("job")):surely()
+    local there  = waits & (~group:is(group:mode("job"))):surely()
+    local size   = here:choose(job.size:last(), 0):max("job")
+    local whole  = here:count("job"):at_least(size)
+    return waits:all("job") & there:any("job") & ~whole,
+      {
+        who = there, n = here:count("job"), theirs = group, group = group:mode("job"),
+        where = job.stack:last("where"), order = there:any("job"),
+      }
+  end,
+}
+
+rule "collective_incomplete" {
+  family = "C2", severity = "critical", per = "job", every = "2s",
+  summary = "Collective that all ranks have entered does not complete",
+  needs = {
+    waits  = finding "collective_waits",
+    open   = signal "collective_waiting"    { over = "10s", least = 1 },
+    fn     = signal "collective_function"   { over = "10s", least = 1 },
+    number = signal "collective_number"     { over = "10s", least = 1 },
+    group  = signal "collective_group"      { over = "10s", least = 1 },
+    size   = signal "collective_group_size" { over = "10s", least = 1 },
+  },
+  params = { least = "30s" },
+  fire = "2 of 2",
+  yields_to = { "rank_stopped", "rank_killed", "node_down", "collective_not_entered", "collective_mismatch" },
+  shows = "all {n:.0f} members[ of group {group}] have been in the same collective[, {fn}][ {number:.0f}][ for {age}]",
+  causes = { fabric = "no rank is missing: suspect the network or the library, not a rank" },
+  actions = {
+    fabric = "check the network between the nodes (ibstat, nccl-tests), then restart from the last checkpoint",
+  },
+  evaluate = function(job, p)
+    local fn, number, group = job.fn:last(), job.number:last(), job.group:last()
+    local same = job.waits:now() & group:is(group:mode("job")) & fn:is(fn:mode("job")) & number:is(number:mode("job"))
+    local here = same:surely()
+    local age  = here:choose(job.open:last(), 0):max("job")
+    local size = here:choose(job.size:last(), 0):max("job")
+    local full = here:count("job"):at_least(size) & size:above(1)
+    return full & here:choose(job.open:last(), age):min("job"):above(p.least),
+      {
+        n = size, fn = fn:mode("job"), number = number:mode("job"), group = group:mode("job"), age = age,
+        fabric = full,
+      }
+  end,
+}

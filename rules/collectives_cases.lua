@@ -1,0 +1,96 @@
+-- The cases of collectives.lua.
+
+-- A minute of training: five collectives a second.
+local function trains()
+  return {
+    lasting = "1m", process_state = "sleeping", process_cpu = 0.8, process_pid = 4711,
+    collective_launched = ramp(0, 300), collective_done = ramp(0, 300), collective_waiting = 0,
+  }
+end
+
+-- So many seconds in which a collective stays open.
+local function waits(seconds, more)
+  local segment = {
+    lasting = seconds .. "s", process_cpu = 0.01, collective_launched = 301, collective_done = 300,
+    collective_waiting = ramp(0, seconds), collective_function = "all_reduce", collective_number = 301,
+    collective_group = "0", collective_group_size = 4,
+  }
+  for key, value in pairs(more) do segment[key] = value end
+  return segment
+end
+
+-- What a rank does that has not come to the collective.
+local function away(more)
+  local member = {
+    collective_launched = 300, collective_waiting = 0, collective_function = silent, collective_number = silent,
+    collective_group = silent, collective_group_size = silent,
+  }
+  for key, value in pairs(more or {}) do member[key] = value end
+  return member
+end
+
+local function stack(rank, at, doing, unchanged)
+  return { "stack", rank = rank, at = at, where = "fetch (my_loader.py:88) < train (train.py:41)", doing = doing,
+    unchanged = unchanged }
+end
+
+case "one of four sleeps while the others wait in an all_reduce" {
+  ranks = 4, trains(), waits(20, { rank = { [2] = away() }, events = { stack(2, "4s", "own", 0) } }),
+  fires = { { "collective_not_entered", who = { 2 }, cause = "idle", within = "12s" } },
+}
+case "one of four loops in its own code" {
+  ranks = 4, trains(),
+  waits(20, { rank = { [2] = away { process_cpu = 1 } },
+    events = { stack(2, "4s", "own", 0), stack(2, "7s", "own", 3), stack(2, "10s", "own", 6) } }),
+  fires = { { "collective_not_entered", who = { 2 }, cause = "looping", within = "15s" } },
+}
+case "one of two waits for a lock" {
+  ranks = 2, trains(), waits(20, { rank = { [0] = away() }, events = { stack(0, "4s", "lock", 0) } }),
+  fires = { { "collective_not_entered", who = { 0 }, cause = "locked", within = "12s" } },
+}
+case "one of four sleeps for 20 s, and comes back" {
+  ranks = 4, trains(), waits(20, { rank = { [1] = away() } }), trains(),
+  fires = { { "collective_not_entered", who = { 1 } } }, resolves = { { "collective_not_entered" } },
+}
+case "rank 0 validates for four minutes, and the others wait" {
+  ranks = 4, trains(),
+  waits(240, { rank = { [0] = away { process_cpu = 1.2 } },
+    events = { stack(0, "4s", "computing", 0), stack(0, "7s", "computing", 3), stack(0, "10s", "computing", 6) } }),
+  trains(),
+}
+case "rank 0 writes a checkpoint to a slow file system" {
+  ranks = 4, trains(),
+  waits(90, { rank = { [0] = away { process_state = "disk_sleep" } }, events = { stack(0, "4s", "saving", 0) } }),
+  trains(),
+}
+case "the workers of one rank's loader work, and it waits for them" {
+  ranks = 2, trains(),
+  waits(30, { rank = { [1] = away { children_cpu = 2 } }, events = { stack(1, "4s", "loading", 0) } }),
+  trains(),
+}
+case "every fourth collective takes eight seconds, since rank 0 saves without a sign of work" {
+  ranks = 2, trains(), waits(4, { rank = { [0] = away() } }), trains(), waits(8, { rank = { [0] = away() } }), trains(),
+}
+case "one of four calls another function" {
+  ranks = 4, trains(), waits(20, { rank = { [3] = { collective_function = "broadcast" } } }),
+  fires = { { "collective_mismatch", who = { 3 }, cause = "mismatch", within = "12s" } },
+}
+case "two groups are entered in opposite order" {
+  ranks = 2, trains(),
+  waits(20, { collective_group = "1", collective_group_size = 2,
+    rank = { [1] = { collective_group = "2", collective_number = 300 } } }),
+  fires = { { "collective_deadlock", who = { 1 }, cause = "order", within = "12s" } },
+}
+case "all ranks are in the collective, and it does not complete" {
+  ranks = 4, trains(), waits(60, {}),
+  fires = { { "collective_incomplete", cause = "fabric", within = "40s" } },
+}
+case "a large collective takes 20 s on a busy machine" {
+  ranks = 4, trains(), waits(20, { process_cpu = 0.8 }), trains(),
+}
+case "the ranks load for half a minute before the first collective, each for as long as it takes" {
+  ranks = 4,
+  { lasting = "30s", process_cpu = 0.01, collective_launched = 1, collective_done = 0, collective_waiting = ramp(0, 30),
+    rank = { [2] = { collective_launched = 0, collective_waiting = 0 } } },
+  trains(),
+}
