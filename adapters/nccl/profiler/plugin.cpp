@@ -1,0 +1,190 @@
+// The functions that NCCL calls: for each version of its interface one table, over the same Store and NextPlugin.
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "adapters/nccl/profiler/interface.h"
+#include "adapters/nccl/profiler/next_plugin.h"
+#include "adapters/nccl/profiler/store.h"
+
+namespace tocsin::adapters::nccl {
+
+namespace {
+
+struct Context {
+  bool used = false;
+  int place = -1;        // in the Store
+  void* next = nullptr;  // of the next plugin
+};
+
+// NCCL's context of a communicator is 1 + its place here. Never an address: with PXN it comes from another process.
+constexpr std::size_t capacity = 4096;
+Context contexts[capacity];
+Store store;
+NextPlugin next;
+pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER;  // of init and finalize only
+bool begun = false;
+pid_t begun_by = 0;
+int* nccl_mask = nullptr;
+std::atomic<std::uint64_t> own_mask{0}, given_mask{0};
+
+// What is on from the start: NCCL takes the mask for an operation when it is launched, so what is turned on once it
+// hangs shows nothing of it.
+std::uint64_t wanted_by_store() {
+  std::uint64_t mask = event_collective | event_point_to_point | event_kernel_channel | event_proxy_operation;
+  const char* steps = std::getenv("TOCSIN_NCCL_STEPS");
+  return steps != nullptr && std::strcmp(steps, "0") == 0 ? mask & ~std::uint64_t{event_proxy_operation}
+                                                          : mask | event_proxy_step;
+}
+
+// The next plugin may change what it wants while it runs.
+void give_mask() {
+  const std::uint64_t mask = own_mask.load(std::memory_order_relaxed) | next.mask();
+  if (mask == given_mask.load(std::memory_order_relaxed) || nccl_mask == nullptr) return;
+  given_mask.store(mask, std::memory_order_relaxed);
+  __atomic_store_n(nccl_mask, static_cast<int>(mask), __ATOMIC_RELAXED);
+}
+
+#define TOCSIN_LOG(log, level, ...) \
+  if ((log) != nullptr) (log)(level, log_of_profilers, __FILE_NAME__, __LINE__, __VA_ARGS__)
+
+void begin(int version, const void* own, Log log) {
+  if (begun && begun_by == ::getpid()) return;
+  const bool forked = begun;
+  begun = true, begun_by = ::getpid();
+  if (forked) store = Store{};  // the parent's file stays the parent's
+  const char* directory = std::getenv("TOCSIN_NCCL_DIR");
+  if (directory == nullptr || *directory == '\0') {
+    TOCSIN_LOG(log, log_info, "tocsin: TOCSIN_NCCL_DIR is not set, so nothing is recorded");
+  } else if (const char* why = store.open(directory, static_cast<std::uint64_t>(version))) {
+    TOCSIN_LOG(log, log_warning, "tocsin: nothing is recorded, as there can be no file in %s: %s", directory, why);
+  }
+  own_mask = store.is_open() ? wanted_by_store() : 0;
+  const char* name = std::getenv("TOCSIN_NCCL_NEXT");
+  if (forked || name == nullptr || *name == '\0') return;
+  if (const char* why = next.load(name, version, own)) {
+    TOCSIN_LOG(log, log_warning, "tocsin: the plugin in TOCSIN_NCCL_NEXT, %s, is left out: %s", name, why);
+  } else {
+    TOCSIN_LOG(log, log_info, "tocsin: events go on to the plugin %s", next.name());
+  }
+}
+
+int init(int version, const void* own, void** context, std::uint64_t hash, int* mask, const char* name, int nodes,
+         int ranks, int rank, Log log) {
+  ::pthread_mutex_lock(&turns);
+  begin(version, own, log);
+  *context = nullptr;
+  std::size_t i = 0;
+  while (i < capacity && contexts[i].used) ++i;
+  if (i < capacity) {
+    Context& it = contexts[i];
+    it.place = store.add(hash, name, nodes, ranks, rank);
+    it.next = next.is_loaded() ? next.init(hash, name, nodes, ranks, rank, log) : nullptr;
+    it.used = it.place >= 0 || it.next != nullptr;
+    if (it.used) *context = reinterpret_cast<void*>(i + 1);
+  }
+  // One word for all communicators: one without a place of its own must not silence the others.
+  nccl_mask = mask;
+  given_mask = own_mask | next.mask();
+  __atomic_store_n(mask, static_cast<int>(given_mask.load()), __ATOMIC_RELAXED);
+  ::pthread_mutex_unlock(&turns);
+  return success;
+}
+
+int finalize(void* context) {
+  const std::uintptr_t i = reinterpret_cast<std::uintptr_t>(context) - 1;
+  if (i >= capacity) return success;
+  ::pthread_mutex_lock(&turns);
+  Context it = contexts[i];
+  contexts[i] = Context{};
+  if (it.used) store.finalize(it.place), next.finalize(it.next);
+  ::pthread_mutex_unlock(&turns);
+  return success;
+}
+
+int start(void* context, void** handle, const Descriptor& event, int version) {
+  const bool interface_4 = version == 4;
+  const std::uint64_t type = interface_4 ? event.type & 0xff : event.type;
+  const bool foreign = type == event_proxy_operation && event.proxy_operation.pid != store.pid();
+  const std::uintptr_t i = reinterpret_cast<std::uintptr_t>(context) - 1;
+  const Context none, &it = foreign || i >= capacity ? none : contexts[i];
+  const auto ours = [&](const void* other) { return NextPlugin::ours(reinterpret_cast<std::uintptr_t>(other)); };
+  const bool operation = type == event_collective || type == event_point_to_point;
+  const void* group = !operation                 ? nullptr
+                      : interface_4              ? event.parent
+                      : type == event_collective ? event.collective.group
+                                                 : event.point_to_point.group;
+  const std::uint64_t parent = foreign || (interface_4 && operation) ? 0 : ours(event.parent);
+  std::uint64_t result = store.start(it.place, type, event, parent, ours(group));
+  if (next.is_loaded()) {
+    Descriptor whole{};  // no further than NCCL's own
+    std::memcpy(&whole, &event,
+                version == 4   ? sizeof(Descriptor4)
+                : version == 5 ? size_of_descriptor_5
+                               : sizeof whole);
+    whole.type = type;
+    if (interface_4 && type == event_collective) whole.parent = nullptr, whole.collective.group = event.parent;
+    if (interface_4 && type == event_point_to_point) whole.parent = nullptr, whole.point_to_point.group = event.parent;
+    // What another process began has no context here; the other must not look at it, but may.
+    void* of = it.next;
+    for (std::size_t any = 0; foreign && of == nullptr && any < capacity; ++any) of = contexts[any].next;
+    result = next.start(of, whole, foreign, result);
+    give_mask();
+  }
+  *handle = reinterpret_cast<void*>(result);
+  return success;
+}
+
+template <int version>
+int start_newer(void* context, void** handle, Descriptor* event) {
+  return start(context, handle, *event, version);
+}
+int start_4(void* context, void** handle, Descriptor4* event) {
+  return start(context, handle, *reinterpret_cast<Descriptor*>(event), 4);
+}
+
+int stop(void* handle) {
+  const auto number = reinterpret_cast<std::uintptr_t>(handle);
+  store.stop(NextPlugin::ours(number));
+  if (next.is_loaded()) next.stop(number);
+  return success;
+}
+
+int record(void* handle, int state, StateArguments* arguments) {
+  const auto number = reinterpret_cast<std::uintptr_t>(handle);
+  store.record(NextPlugin::ours(number), state, arguments);
+  if (next.is_loaded()) next.record(number, state, arguments);
+  return success;
+}
+
+int init_4(void** context, int* mask, const char* name, std::uint64_t hash, int nodes, int ranks, int rank, Log log);
+template <int version>
+int init_newer(void** context, std::uint64_t hash, int* mask, const char* name, int nodes, int ranks, int rank,
+               Log log);
+
+}  // namespace
+
+#define TOCSIN_EXPORT extern "C" __attribute__((visibility("default")))
+TOCSIN_EXPORT const Profiler4 ncclProfiler_v4 = {"tocsin", init_4, start_4, stop, record, finalize};
+TOCSIN_EXPORT const Profiler ncclProfiler_v5 = {"tocsin", init_newer<5>, start_newer<5>, stop, record, finalize};
+TOCSIN_EXPORT const Profiler ncclProfiler_v6 = {"tocsin", init_newer<6>, start_newer<6>, stop, record, finalize};
+
+namespace {
+
+int init_4(void** context, int* mask, const char* name, std::uint64_t hash, int nodes, int ranks, int rank, Log log) {
+  return init(4, &ncclProfiler_v4, context, hash, mask, name, nodes, ranks, rank, log);
+}
+template <int version>
+int init_newer(void** context, std::uint64_t hash, int* mask, const char* name, int nodes, int ranks, int rank,
+               Log log) {
+  const void* own = version == 5 ? &ncclProfiler_v5 : &ncclProfiler_v6;
+  return init(version, own, context, hash, mask, name, nodes, ranks, rank, log);
+}
+
+}  // namespace
+
+}  // namespace tocsin::adapters::nccl

@@ -1,0 +1,268 @@
+#include "adapters/nccl/reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "adapters/nccl/profiler/interface.h"
+#include "adapters/nccl/ring.h"
+
+namespace tocsin::adapters::nccl {
+
+namespace {
+
+using stream::Duration, stream::Errc, stream::Error, stream::Result;
+
+class File {
+ public:
+  explicit File(const std::filesystem::path& path)
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {}
+  ~File() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  [[nodiscard]] int get() const noexcept { return descriptor_; }
+
+  // Read, not mapped: a file that is cut short meanwhile must not end this process.
+  template <class T>
+  bool read(T* to, std::size_t count, std::size_t offset) const {
+    const std::size_t size = count * sizeof(T);
+    return ::pread(descriptor_, to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
+  }
+
+ private:
+  int descriptor_;
+};
+
+// Of a field that may hold any bytes: what is printed of it.
+template <std::size_t size>
+std::string text(const char (&field)[size]) {
+  std::string result{field, ::strnlen(field, size)};
+  for (char& c : result)
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
+  return result;
+}
+
+// "AllReduce" as PyTorch calls it: "all_reduce".
+std::string function_name(std::string_view name) {
+  if (name == "AlltoAll") return "all_to_all";
+  std::string result;
+  for (const char c : name) {
+    if (std::isupper(static_cast<unsigned char>(c)) && !result.empty()) result += '_';
+    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return result;
+}
+
+std::string type_name(std::string_view name) {
+  if (name.starts_with("nccl")) name.remove_prefix(4);
+  return function_name(name);
+}
+
+std::string hex(std::uint64_t number) {
+  char result[19];
+  std::snprintf(result, sizeof result, "0x%llx", static_cast<unsigned long long>(number));
+  return result;
+}
+
+Duration since(std::uint64_t then, Duration now) {
+  const auto time = static_cast<std::uint64_t>(now.count());
+  return Duration{then == 0 || then > time ? 0 : static_cast<std::int64_t>(time - then)};
+}
+
+std::string arguments(const RingOperation& from, const std::string& function) {
+  std::string result = std::to_string(from.count) + " x " + type_name(text(from.datatype));
+  const auto peer = std::to_string(static_cast<std::int32_t>(from.peer));
+  if (from.flags & operation_point_to_point) result += (function == "send" ? ", to rank " : ", from rank ") + peer;
+  else if (function == "broadcast" || function == "reduce" || function == "gather" || function == "scatter")
+    result += ", root " + peer;
+  return result;
+}
+
+// Whether all of its channels have ended. A few that were announced may have had nothing to do: then it has ended once
+// nothing has run for a second.
+bool ended(const RingOperation& it, Duration now) {
+  if (it.completed == 0 || it.channels_started != it.channels_completed) return false;
+  return std::popcount(it.channels_completed) >= static_cast<int>(std::min(it.channels, ring_channels)) ||
+         it.channels_completed == 0 || since(it.completed, now) > std::chrono::seconds{1};
+}
+
+std::string waits_for(const RingLink& link) {
+  switch (link.state) {
+    case step_send_gpu_wait:
+    case step_receive_gpu_wait: return "GPU";
+    case step_send_peer_wait: return "peer";
+    case step_send_wait:
+    case step_receive_wait: return "network";
+    case step_receive_flush_wait: return "flush";
+    default: return "";
+  }
+}
+
+OpenOperation open_operation(const RingOperation& from, const Communicator& of, Duration now) {
+  OpenOperation result;
+  result.is.function = function_name(text(from.function));
+  result.is.sequence = from.number;
+  result.is.group = of.group, result.is.group_size = of.ranks;
+  result.is.arguments = arguments(from, result.is.function);
+  result.is.open = since(from.entered, now);
+  result.point_to_point = from.flags & operation_point_to_point;
+  result.captured = from.flags & operation_captured;
+  result.position = from.position, result.sequence = from.sequence, result.group = from.group;
+  result.algorithm = text(from.algorithm), result.protocol = text(from.protocol);
+  if (from.started != 0) result.running = since(from.started, now);
+  result.channels = static_cast<unsigned>(std::min(from.channels, ring_channels));
+  result.channels_started = static_cast<unsigned>(std::popcount(from.channels_started));
+  result.channels_completed = static_cast<unsigned>(std::popcount(from.channels_completed & from.channels_started));
+  return result;
+}
+
+// The operations of a communicator run in the order of their launch, but for those of one group: what precedes a group
+// that has begun is done, also where NCCL did not report its end.
+void read_operations(const RingPart& part, Communicator& to, bool& any_started, Duration now) {
+  std::vector<const RingOperation*> there;
+  for (std::size_t i = 0; i < ring_operations; ++i)
+    if (const auto& it = part.operations[i];
+        it.position != 0 && it.position % ring_operations == i && it.position <= to.launched)
+      there.push_back(&it);
+  std::sort(there.begin(), there.end(), [](const auto* a, const auto* b) { return a->position > b->position; });
+  bool later_began = false, group_began = false;
+  std::uint64_t group = 0;
+  for (const RingOperation* it : there) {  // the newest first
+    if (it->group != group || group == 0) later_began |= group_began, group_began = false;
+    group = it->group;
+    group_began |= it->started != 0;
+    any_started |= it->channels_started != 0;
+    if (!later_began && !ended(*it, now)) to.open.push_back(open_operation(*it, to, now));
+  }
+  std::reverse(to.open.begin(), to.open.end());
+}
+
+void read_connections(const RingPart& part, std::uint64_t launched, std::vector<Connection>& to, Duration now) {
+  for (const RingLink& link : part.links) {
+    if ((link.key & 1) == 0 || link.changed == 0 || link.operation > launched) continue;
+    Connection it;
+    it.channel = link.key >> 2 & 63, it.sends = link.key & 2, it.peer = link.key >> 8 & 0xffffff;
+    if (link.key >> 32 != 0) it.for_process = static_cast<pid_t>(link.key >> 32);
+    it.operation = link.operation;
+    it.steps = link.steps, it.posted = link.posted, it.moved = link.moved, it.done = link.done;
+    if (it.done < it.posted) it.waits_for = waits_for(link);
+    it.unchanged = since(link.changed, now);
+    to.push_back(it);
+  }
+}
+
+Error torn(const std::filesystem::path& file) {
+  return {Errc::torn, file.string() + ": the file is shorter than a ring of NCCL's operations; delete it"};
+}
+
+}  // namespace
+
+Result<ProcessRing> read_ring(const std::filesystem::path& path, Duration now) {
+  const File file{path};
+  if (file.get() < 0)
+    return Error{errno == ENOENT ? Errc::not_found : Errc::io, path.string() + ": " + std::strerror(errno)};
+  struct stat about {};
+  if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode))
+    return Error{Errc::malformed, path.string() + ": this is not a regular file"};
+  RingHead head{};
+  if (!file.read(&head, 1, 0)) return torn(path);
+  struct flock writer {};
+  writer.l_type = F_RDLCK, writer.l_whence = SEEK_SET;
+  if (::fcntl(file.get(), F_GETLK, &writer) != 0) return Error{Errc::io, path.string() + ": " + std::strerror(errno)};
+  if (writer.l_type == F_UNLCK) return Error{Errc::not_found, path.string() + ": its process has ended"};
+  if (head.magic != ring_magic)
+    return Error{Errc::malformed, path.string() + ": this is not a ring of NCCL's operations, or it is still being created"};
+  if (head.version != ring_version || head.size != sizeof(Ring))
+    return Error{Errc::unknown_version,
+                 path.string() + ": written by a plugin of another version of tocsin; use that of this one"};
+  if (writer.l_pid <= 0)
+    return Error{Errc::refused, path.string() + ": its process is in another namespace and cannot be seen from here"};
+  auto heads = std::make_unique<RingCommunicator[]>(ring_communicators);
+  if (!file.read(heads.get(), ring_communicators, offsetof(Ring, communicators))) return torn(path);
+
+  ProcessRing result;
+  result.pid = writer.l_pid;
+  result.interface_version = head.interface_version;
+  result.untracked = head.untracked, result.past_launched = head.past_launched;
+  bool any_started = false;
+  auto part = std::make_unique<RingPart>();
+  for (std::size_t i = 0; i < ring_communicators; ++i) {
+    const RingCommunicator& from = heads[i];
+    const bool foreign = i == foreign_communicator;
+    if (!foreign && from.state != communicator_open && from.state != communicator_finalized) continue;
+    Communicator to;
+    const std::string name = text(from.name);
+    to.group = foreign ? "" : name.empty() ? hex(from.hash) : name + " " + hex(from.hash);
+    to.hash = from.hash;
+    to.ranks = static_cast<std::uint32_t>(from.ranks), to.rank = static_cast<std::uint32_t>(from.rank);
+    to.finalized = from.state == communicator_finalized;
+    to.launched = from.launched, to.collectives = from.collectives, to.point_to_points = from.point_to_points;
+    to.captured = from.captured, to.calls = from.calls;
+    if (!to.finalized) {
+      if (!file.read(part.get(), 1, offsetof(Ring, parts) + i * sizeof(RingPart))) return torn(path);
+      read_operations(*part, to, any_started, now);
+      read_connections(*part, to.launched, to.connections, now);
+    }
+    if (!foreign || !to.connections.empty()) result.communicators.push_back(std::move(to));
+  }
+  const auto& all = result.communicators;
+  result.kernels_reported =
+      any_started || std::none_of(all.begin(), all.end(), [](const auto& c) { return c.launched > ring_operations; });
+  return result;
+}
+
+trace::ProcessCollectives ProcessRing::collectives() const {
+  trace::ProcessCollectives result;
+  result.pid = pid;
+  result.launched = past_launched;
+  std::uint64_t open = 0;
+  const OpenOperation* oldest = nullptr;
+  for (const Communicator& it : communicators) {
+    result.launched += it.launched;
+    open += it.open.size();
+    for (const OpenOperation& one : it.open)
+      if (oldest == nullptr || one.is.open > oldest->is.open) oldest = &one;
+  }
+  if (!kernels_reported) return result;
+  result.done = result.launched - std::min(open, result.launched);
+  if (oldest != nullptr) result.oldest = oldest->is;
+  return result;
+}
+
+Rings read_rings(const std::filesystem::path& directory, Duration now) {
+  Rings result;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator{directory, error}) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("nccl-") || !name.ends_with(".ring")) continue;
+    auto ring = read_ring(entry.path(), now);
+    if (ring) result.processes.push_back(std::move(*ring));
+    else if (ring.error().code == Errc::not_found) result.ended.push_back(entry.path());
+    else result.unread.push_back(ring.error());
+  }
+  if (error) result.unread.push_back({Errc::io, directory.string() + ": " + error.message()});
+  std::sort(result.processes.begin(), result.processes.end(),
+            [](const auto& a, const auto& b) { return a.pid < b.pid; });
+  std::sort(result.ended.begin(), result.ended.end());
+  return result;
+}
+
+Rings read_rings(const std::filesystem::path& directory) {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return read_rings(directory, std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec});
+}
+
+}  // namespace tocsin::adapters::nccl
