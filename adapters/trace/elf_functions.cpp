@@ -1,0 +1,99 @@
+#include "adapters/trace/elf_functions.h"
+
+#include <elf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace tocsin::adapters::trace {
+namespace {
+
+using stream::Errc;
+using stream::Error;
+using stream::Result;
+
+constexpr std::uint64_t most_bytes = 1ULL << 30;  // of one table
+constexpr std::size_t most_headers = 1 << 16;
+
+// Pieces of a file that may be cut short while we read: never mapped.
+class Pieces {
+ public:
+  explicit Pieces(int file) : file_(file) {
+    struct stat status {};
+    if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode)) size_ = static_cast<std::uint64_t>(status.st_size);
+  }
+
+  template <class T>
+  [[nodiscard]] bool read(std::uint64_t offset, std::uint64_t count, std::vector<T>& to) const {
+    if (count > most_bytes / sizeof(T) || offset > size_ || count * sizeof(T) > size_ - offset) return false;
+    to.resize(count);
+    char* out = reinterpret_cast<char*>(to.data());
+    for (std::uint64_t got = 0, all = count * sizeof(T); got < all;) {
+      const ssize_t n = ::pread(file_, out + got, all - got, static_cast<off_t>(offset + got));
+      if (n <= 0) return false;
+      got += static_cast<std::uint64_t>(n);
+    }
+    return true;
+  }
+
+ private:
+  int file_;
+  std::uint64_t size_ = 0;
+};
+
+Error not_elf(const char* what) { return Error{Errc::malformed, what}; }
+
+// Where an address lies in the file.
+std::optional<std::uint64_t> offset_of(std::uint64_t address, const std::vector<Elf64_Phdr>& segments) {
+  for (const Elf64_Phdr& segment : segments)
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && address >= segment.p_vaddr &&
+        address - segment.p_vaddr < segment.p_filesz)
+      return address - segment.p_vaddr + segment.p_offset;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::vector<ElfFunction>> elf_functions(int file, std::span<const std::string_view> prefixes) {
+  const Pieces pieces{file};
+  std::vector<Elf64_Ehdr> header;
+  if (!pieces.read(0, 1, header) || std::memcmp(header[0].e_ident, ELFMAG, SELFMAG) != 0)
+    return not_elf("it is not an ELF file");
+  const Elf64_Ehdr& elf = header[0];
+  if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_ident[EI_DATA] != ELFDATA2LSB)
+    return not_elf("it is not a 64-bit little-endian ELF file");
+  std::vector<Elf64_Phdr> segments;
+  std::vector<Elf64_Shdr> sections;
+  if (elf.e_phentsize != sizeof(Elf64_Phdr) || elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shnum > most_headers ||
+      !pieces.read(elf.e_phoff, elf.e_phnum, segments) || !pieces.read(elf.e_shoff, elf.e_shnum, sections))
+    return not_elf("its headers are cut short");
+
+  std::vector<ElfFunction> found;
+  std::set<std::pair<std::size_t, std::uint64_t>> known;
+  for (const Elf64_Shdr& section : sections) {
+    if ((section.sh_type != SHT_DYNSYM && section.sh_type != SHT_SYMTAB) || section.sh_link >= sections.size())
+      continue;
+    std::vector<Elf64_Sym> symbols;
+    std::vector<char> names;
+    if (!pieces.read(section.sh_offset, section.sh_size / sizeof(Elf64_Sym), symbols) ||
+        !pieces.read(sections[section.sh_link].sh_offset, sections[section.sh_link].sh_size, names) || names.empty())
+      return not_elf("its symbols are cut short");
+    names.back() = '\0';
+    for (const Elf64_Sym& symbol : symbols) {
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF || symbol.st_name >= names.size())
+        continue;
+      const std::string_view name{names.data() + symbol.st_name};
+      for (std::size_t i = 0; i < prefixes.size(); ++i) {
+        if (!name.starts_with(prefixes[i])) continue;
+        const auto offset = offset_of(symbol.st_value, segments);
+        if (offset && known.emplace(i, *offset).second) found.push_back({std::string{name}, *offset, i});
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace tocsin::adapters::trace

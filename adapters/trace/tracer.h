@@ -1,0 +1,72 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adapters/trace/collectives.h"
+#include "stream/values/result.h"
+
+namespace tocsin::adapters::trace {
+
+// A process group of c10d, or a communicator of NCCL, in one process.
+struct GroupTrace {
+  enum class Library : std::uint8_t { c10d, nccl };
+
+  Library library = Library::c10d;
+  std::string name;        // equal in all its members; empty: not known
+  std::uint32_t rank = 0;  // in the group
+  std::uint32_t size = 0;  // 0: not known, since the group is older than the tracer's first look
+  bool complete = false;   // seen from its beginning, so that sequences can be compared between members
+  std::uint64_t launched = 0;
+  std::optional<std::uint64_t> done{};
+  std::uint64_t peer_launched = 0;                                 // sends and receives
+  std::vector<std::pair<std::string, std::uint64_t>> functions{};  // launched of each, sends and receives too
+};
+
+// What a process has called since it was started, or since the tracer first looked at it.
+struct ProcessTrace {
+  // Collectives over all groups. Sends and receives are no part of its counts, for they differ between ranks; one that
+  // the process waits for can be the oldest.
+  ProcessCollectives collectives;
+  bool complete = true;  // all groups were seen from their beginning
+  std::uint64_t peer_launched = 0, peer_done = 0;
+  std::vector<GroupTrace> groups{};
+};
+
+// Sees what processes call in the libraries of training, by uprobes that count in the kernel. A probe sits on a file,
+// so it counts every process of the machine that runs the file; the tracer reports those that it was asked to look at.
+// It changes nothing in a process, and costs a microsecond or two at each probed call.
+//
+//   auto tracer = Tracer::start();           // once, before the command starts: a probe must be there before the call
+//   (*tracer)->look(pids);                   // once a second or more often: finds libraries in new processes
+//   for (auto& trace : (*tracer)->read());   // the processes of the last look that have called anything
+//
+// Owned by one thread.
+class Tracer {
+ public:
+  // An error names what is missing and how to allow it, in one line.
+  [[nodiscard]] static stream::Result<std::unique_ptr<Tracer>> start();
+  ~Tracer();
+
+  // These processes, pids as in our /proc, are of interest; it reads their maps where that can tell anything new: at
+  // each look in the first minute of a process (or after an exec), then each ten seconds.
+  void look(std::span<const pid_t> pids);
+  // Counts only ever grow for one process: an exec begins them again at zero.
+  [[nodiscard]] std::vector<ProcessTrace> read();
+  // What could not be attached or counted, one line each, each once.
+  [[nodiscard]] std::vector<std::string> take_notes();
+
+ private:
+  struct State;
+  explicit Tracer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tocsin::adapters::trace
