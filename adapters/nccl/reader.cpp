@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <string_view>
 
+#include "adapters/nccl/names.h"
 #include "adapters/nccl/profiler/interface.h"
 #include "adapters/nccl/ring.h"
 
@@ -51,17 +51,6 @@ std::string text(const char (&field)[size]) {
   std::string result{field, ::strnlen(field, size)};
   for (char& c : result)
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
-  return result;
-}
-
-// "AllReduce" as PyTorch calls it: "all_reduce".
-std::string function_name(std::string_view name) {
-  if (name == "AlltoAll") return "all_to_all";
-  std::string result;
-  for (const char c : name) {
-    if (std::isupper(static_cast<unsigned char>(c)) && !result.empty()) result += '_';
-    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
   return result;
 }
 
@@ -183,7 +172,8 @@ Result<ProcessRing> read_ring(const std::filesystem::path& path, Duration now) {
   if (::fcntl(file.get(), F_GETLK, &writer) != 0) return Error{Errc::io, path.string() + ": " + std::strerror(errno)};
   if (writer.l_type == F_UNLCK) return Error{Errc::not_found, path.string() + ": its process has ended"};
   if (head.magic != ring_magic)
-    return Error{Errc::malformed, path.string() + ": this is not a ring of NCCL's operations, or it is still being created"};
+    return Error{Errc::malformed,
+                 path.string() + ": this is not a ring of NCCL's operations, or it is still being created"};
   if (head.version != ring_version || head.size != sizeof(Ring))
     return Error{Errc::unknown_version,
                  path.string() + ": written by a plugin of another version of tocsin; use that of this one"};
