@@ -225,6 +225,7 @@ void Recorder::tell_dropped(Time now) {
 void Recorder::second(Time now) {
   sample(now);
   find_ranks(now);
+  look_at_collectives();
   if (now >= next_coverage_) {
     coverage();
     next_coverage_ = now + between_coverage - 500ms;  // due at a second, however late that comes
@@ -279,6 +280,7 @@ int Recorder::run() {
   tree_.emplace(setup_.parent);
   memory_.emplace();
   gpus_.start();
+  collectives_.start();
   buffer_.resize(most_at_once);
   for (const Legacy::Rank& rank : finder_.ranks()) {
     if (!rank.alive) continue;
@@ -321,7 +323,8 @@ int Recorder::run() {
                    {out_.open && !quiet ? out_.descriptor : -1, POLLIN, 0},
                    {err_.open && !quiet ? err_.descriptor : -1, POLLIN, 0},
                    {reload_.descriptor(), POLLIN, 0},
-                   {gpus_.descriptor(), POLLIN, 0}};
+                   {gpus_.descriptor(), POLLIN, 0},
+                   {stacks_.descriptor(), POLLIN, 0}};
     if (::poll(at, std::size(at), milliseconds_until(quiet ? std::min(quiet_until, wake) : wake, now)) < 0) continue;
     if (at[0].revents != 0) {
       take_state();
@@ -332,6 +335,7 @@ int Recorder::run() {
     if (at[2].revents != 0) more |= read(err_);
     if ((at[1].revents | at[2].revents) != 0 && !more) quiet_until = setup_.clock.now() + between_reads;
     if (at[4].revents != 0) look_at_gpus();
+    if (at[5].revents != 0) look_at_stacks();
     if (at[3].revents != 0) {
       if (auto pack = reload_.poll()) {
         if (*pack) {

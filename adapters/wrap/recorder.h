@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/wrap/collective_watch.h"
 #include "adapters/wrap/gpu_watch.h"
 #include "adapters/wrap/line_splitter.h"
 #include "adapters/wrap/lone_process.h"
@@ -19,6 +20,7 @@
 #include "adapters/wrap/reload.h"
 #include "adapters/wrap/run_clock.h"
 #include "adapters/wrap/run_state.h"
+#include "adapters/wrap/stack_watch.h"
 #include "adapters/wrap/unnamed_ranks.h"
 #include "adapters/wrap/wrap.h"
 
@@ -74,6 +76,8 @@ class Recorder {
   void find_ranks(stream::Time now);
   void tell_ranks(std::span<const RankFinder::Change> changes, stream::Time now);
   void look_for_lone_process(stream::Time now);
+  void look_at_collectives();
+  void look_at_stacks();
   void look_at_gpus();
   [[nodiscard]] std::optional<double> cpu_below(Rank& rank, stream::Time now) const;  // cores, since the last look
   void add_rank(std::uint32_t rank, pid_t pid);
@@ -94,6 +98,8 @@ class Recorder {
   UnnamedRanks unnamed_;
   LoneProcess lone_;
   GpuWatch gpus_;
+  CollectiveWatch collectives_;
+  StackWatch stacks_;
   std::vector<Rank> ranks_;
   std::optional<HostMemory> memory_;
   Reload reload_;

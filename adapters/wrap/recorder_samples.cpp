@@ -113,6 +113,32 @@ void Recorder::coverage() {
   recording_.append(entry_);
 }
 
+void Recorder::look_at_collectives() {
+  std::map<pid_t, std::uint32_t> ranks;
+  std::vector<evidence::StackTarget> targets;
+  for (const Rank& rank : ranks_) {
+    const ProcProbe& probe = rank.worker ? *rank.worker : *rank.probe;
+    ranks.emplace(probe.pid(), rank.rank);
+    targets.push_back({probe.pid(), rank.rank, probe.start()});
+  }
+  collectives_.look(tree_->processes(), ranks);
+  entry_.clear();
+  entry_.about(setup_.job, {}, setup_.node);
+  collectives_.write(entry_, setup_.clock.now(), setup_.node);
+  if (entry_.empty()) entry_.clear();
+  recording_.append(entry_);
+  stacks_.look(setup_.clock.now(), collectives_.longest_open(), targets);
+  look_at_stacks();
+}
+
+void Recorder::look_at_stacks() {
+  entry_.clear();
+  about_attempt();
+  stacks_.write(entry_, setup_.clock.now(), setup_.node);
+  if (entry_.empty()) entry_.clear();
+  recording_.append(entry_);
+}
+
 void Recorder::look_at_gpus() {
   about_attempt();
   gpus_.write(entry_, setup_.clock.now(), setup_.node, [this](pid_t pid) {

@@ -1,20 +1,24 @@
 """What a trainer of this benchmark does besides training: the fault of its scenario. The program `run` does the rest from outside.
 
-FAULT is `name` or `name:rank`; it begins FAULT_AFTER seconds after the first step. Each rank leaves its process id and the moment of its
+FAULT is `name` or `name:rank`; it begins FAULT_AFTER seconds after the first step, or at step FAULT_STEP where all ranks have to take part. Each rank leaves its process id and the moment of its
 first step in FAULT_DIR, and whoever begins a fault leaves that moment, so that the seconds to an alert can be counted.
 """
 
 import os
 import pathlib
+import sys
+import threading
 import time
 
 NAME, _, WHO = os.environ.get("FAULT", "").partition(":")
 AFTER = float(os.environ.get("FAULT_AFTER", "20"))
 FOLDER = pathlib.Path(os.environ.get("FAULT_DIR", "/tmp"))
 LASTS = float(os.environ.get("FAULT_LASTS", "60"))
+STEP = int(os.environ.get("FAULT_STEP", "60"))
 _first = None
 _exploded = 1
 _hung = []
+_steps = 0
 
 
 def _mark(name):
@@ -43,19 +47,84 @@ def due(name, rank=None):
 
 def step(rank):
     """At the begin of each step."""
-    global _first
+    global _first, _steps
     if _first is None:
         _first = time.time()
         _mark("first")
+    _steps += 1
+    if NAME in TOGETHER and _steps == STEP:
+        _mark("began")
+        threading.Timer(LASTS, os._exit, (1,)).start()      # nobody comes back from these
+        TOGETHER[NAME](WHO == str(rank))
+    for name in ALONE:
+        if not _hung and due(name, rank):
+            _hung.append(rank)
+            ALONE[name]()
     if due("exception", rank):
         check_columns(3)
     if due("sleeps", rank):
         time.sleep(0.25)
     if due("computes", rank):
         busy(0.25)
-    if not _hung and due("hangs", rank):
-        _hung.append(rank)
-        time.sleep(LASTS)
+
+
+def pause():
+    time.sleep(LASTS)
+
+
+def count_forever():
+    """An endless loop of Python, as far as this benchmark has time."""
+    until, count = time.time() + LASTS, 0
+    while time.time() < until:
+        count += 1
+
+
+def take_the_lock():
+    held = threading.Lock()
+    held.acquire()
+    held.acquire(timeout=LASTS)
+
+
+def read_the_pipe():
+    out, into = os.pipe()
+    threading.Timer(LASTS, os.close, (into,)).start()
+    os.read(out, 1)
+
+
+def leave():
+    """The main thread ends, and a thread of a library keeps the process."""
+    threading.Thread(target=time.sleep, args=(LASTS,)).start()
+    sys.exit(0)
+
+
+def another_call(culprit):
+    import torch
+    import torch.distributed as dist
+    value = torch.zeros(8)
+    if culprit:
+        dist.broadcast(value, 0)
+    else:
+        dist.all_reduce(value)
+
+
+_groups = []
+
+
+def other_order(culprit):
+    import torch.distributed as dist
+    for group in reversed(_groups) if culprit else _groups:
+        dist.barrier(group=group)
+
+
+def make_groups():
+    """After the ranks have met."""
+    import torch.distributed as dist
+    if NAME == "order":
+        _groups.extend(dist.new_group() for _ in range(2))
+
+
+ALONE = {"hangs": pause, "loops": count_forever, "locks": take_the_lock, "reads": read_the_pipe, "leaves": leave}
+TOGETHER = {"mismatch": another_call, "order": other_order}
 
 
 def decoding(rank):
@@ -66,6 +135,17 @@ def decoding(rank):
     if _first is None and (FOLDER / "first").exists():
         _first = (FOLDER / "first").stat().st_mtime
     return 0.04 if due("loader", rank) else 0
+
+
+def fetch(rank):
+    """In a loader worker: it never gives this item."""
+    global _first
+    if NAME != "stuck_loader" or WHO != str(rank):
+        return
+    if _first is None and (FOLDER / "first").exists():
+        _first = (FOLDER / "first").stat().st_mtime
+    if due("stuck_loader", rank):
+        time.sleep(LASTS)
 
 
 def check_columns(count):

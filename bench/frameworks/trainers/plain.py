@@ -23,18 +23,21 @@ class Numbers(Dataset):
 
     def __getitem__(self, index):
         time.sleep(0.01 + faults.decoding(self.rank))      # a read and some decoding
+        faults.fetch(self.rank)
         x = torch.randn(64, generator=torch.Generator().manual_seed(index))
         return x, x[:8].sum().unsqueeze(0)
 
 
 def validate(model, options, rank):
-    if options.validation:
+    if options.validation and options.validates in (-1, rank):
         until = time.time() + options.validation
         with torch.no_grad():
             while time.time() < until:
                 model(torch.randn(256, 64))
-        if rank == 0:
+        if rank == 0 and not options.silent:
             print("validation done", flush=True)
+    if options.validates >= 0 and dist.is_initialized():
+        dist.barrier()
 
 
 def slow_write(seconds):
@@ -73,12 +76,32 @@ def train(rank, world, options):
         else:
             dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{options.port}", rank=rank, world_size=world)
     net = nn.Sequential(nn.Linear(64, 512), nn.Tanh(), nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 1))
-    model = nn.parallel.DistributedDataParallel(net) if world > 1 else net
+    faults.make_groups()
+    if options.fsdp:
+        from torch.distributed.fsdp import fully_shard
+        model = fully_shard(net)
+    else:
+        model = nn.parallel.DistributedDataParallel(net) if world > 1 else net
+    if options.compile and options.compile in ("all", str(rank)):
+        model = torch.compile(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     if options.hooks:
         import tocsin
         tocsin.watch(model, optimizer, step=0)
     loader = DataLoader(Numbers(1 << 20, rank), batch_size=16, num_workers=options.workers, multiprocessing_context=options.context if options.workers else None)
+    if options.uneven >= 0:
+        with model.join():
+            fit(rank, 1, options, model, optimizer, loader, most=150 if rank == options.uneven else 300)
+        dist.barrier()
+    else:
+        fit(rank, world, options, model, optimizer, loader)
+    if rank == 0 and not options.silent:
+        print("training finished", flush=True)
+    if world > 1:
+        dist.destroy_process_group()
+
+
+def fit(rank, world, options, model, optimizer, loader, most=1 << 40):
     begin, step, last = time.time(), 0, time.time()
     for x, y in loader:
         faults.step(rank)
@@ -98,12 +121,8 @@ def train(rank, world, options):
         stop = torch.tensor([time.time() - begin > options.seconds], dtype=torch.int)
         if world > 1:
             dist.broadcast(stop, 0)
-        if stop.item():
+        if stop.item() or step == most:
             break
-    if rank == 0:
-        print("training finished", flush=True)
-    if world > 1:
-        dist.destroy_process_group()
 
 
 if __name__ == "__main__":
@@ -114,7 +133,11 @@ if __name__ == "__main__":
     parser.add_argument("--context", default="fork")
     parser.add_argument("--interval", type=int, default=150)
     parser.add_argument("--validation", type=float, default=0)
+    parser.add_argument("--validates", type=int, default=-1, help="the one rank that validates; -1: all do")
     parser.add_argument("--save", type=float, default=0)
+    parser.add_argument("--fsdp", action="store_true")
+    parser.add_argument("--compile", default="", help="all, or a rank")
+    parser.add_argument("--uneven", type=int, default=-1, help="the rank whose data ends first; the others join")
     parser.add_argument("--silent", action="store_true")
     parser.add_argument("--hooks", action="store_true")
     parser.add_argument("--spawn", type=int, default=0)
