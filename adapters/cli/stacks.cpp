@@ -20,7 +20,7 @@ using evidence::ProcessStack;
 
 struct StacksOptions {
   std::vector<pid_t> pids;
-  bool json = false, gdb = true;
+  bool json = false, without_gdb = false;
 };
 
 int show_stacks(const StacksOptions& options) {
@@ -28,7 +28,7 @@ int show_stacks(const StacksOptions& options) {
   for (const pid_t pid : options.pids) targets.push_back({pid});
   evidence::StackTaker taker;
   evidence::StackSettings settings;
-  settings.gdb = options.gdb;
+  settings.gdb = !options.without_gdb;
   taker.start(targets, settings);
   std::optional<std::vector<ProcessStack>> stacks;
   while (!stacks) {
@@ -60,7 +60,7 @@ void add_evidence_commands(CLI::App& app, int& status) {
   auto options = std::make_shared<StacksOptions>();
   auto* command = app.add_subcommand("stacks", "Take the stacks of running processes now, and group equal ones");
   add_needed(*command, "--pid", options->pids, "PID…", "The processes")->check(CLI::Range(1, 1 << 22));
-  command->add_flag("!--no-gdb", options->gdb,
+  command->add_flag("--no-gdb", options->without_gdb,
                     "Do not use gdb where py-spy does not work: it stops the process for seconds");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback([options, &status] { status = show_stacks(*options); });

@@ -24,10 +24,11 @@ struct ThreadStack {
   pid_t tid = 0;
   std::string name;
   bool main = false;
-  bool idle = false;          // it waits for something
-  bool interprets = false;    // it holds the lock of the Python interpreter
-  char state = 0;             // of the kernel: R, S, D, T …; 0: not known
-  std::string call{}, waits{};  // the system call it is in, and the kernel's function that it sleeps in; empty: not known
+  bool idle = false;        // it waits for something
+  bool interprets = false;  // it holds the lock of the Python interpreter
+  char state = 0;           // of the kernel: R, S, D, T …; 0: not known
+  std::string call{},
+      waits{};  // the system call it is in, and the kernel's function that it sleeps in; empty: not known
   std::vector<Frame> frames{};  // innermost first
   friend bool operator==(const ThreadStack&, const ThreadStack&) = default;
 };

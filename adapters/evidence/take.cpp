@@ -115,6 +115,7 @@ std::optional<Frame> frame_of(std::string_view line) {
   if (from != std::string_view::npos && (at == std::string_view::npos || from > at))
     function = line.substr(0, from), place = line.substr(from + 6);
   else if (at != std::string_view::npos) function = line.substr(0, at), place = line.substr(at + 4);
+  if (function.starts_with("??")) return std::nullopt;
   const std::size_t arguments = function.rfind(" (");
   frame.function = std::string{function.substr(0, arguments).substr(0, most_text)};
   const std::size_t colon = place.rfind(':');
