@@ -77,4 +77,16 @@ std::string text_of(std::span<const StackGroup> groups) {
   return out;
 }
 
+formats::Json stacks_json(std::span<const ProcessStack> stacks) {
+  formats::Json out{{"groups", text_of(groups_of(stacks))}, {"processes", formats::Json::array()}};
+  for (const ProcessStack& stack : stacks) {
+    const Place place = place_of(stack);
+    formats::Json one = to_json(stack);
+    formats::put(one, "doing", place.doing);
+    formats::put(one, "place", place.text);
+    out["processes"].push_back(std::move(one));
+  }
+  return out;
+}
+
 }  // namespace tocsin::adapters::evidence

@@ -22,4 +22,7 @@ struct StackGroup {
 // "3 of 4 ranks: all_reduce < train_step (train.py:41); rank 2: recv < next (my_loader.py:88)".
 [[nodiscard]] std::string text_of(std::span<const StackGroup> groups);
 
+// The groups as a text, and each stack with what it does and where.
+[[nodiscard]] formats::Json stacks_json(std::span<const ProcessStack> stacks);
+
 }  // namespace tocsin::adapters::evidence

@@ -12,53 +12,13 @@
 #include "adapters/evidence/kernel_view.h"
 #include "adapters/evidence/stack_taker.h"
 #include "doctest/doctest.h"
+#include "processes.h"
 
 using namespace tocsin::adapters::evidence;
+using namespace tocsin::test;
 using namespace std::chrono_literals;
-namespace fs = std::filesystem;
 
 namespace {
-
-// A child that sleeps until it is ended.
-class Sleeper {
- public:
-  Sleeper() : pid_(::fork()) {
-    if (pid_ == 0) {
-      for (;;) ::pause();
-    }
-  }
-  ~Sleeper() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  [[nodiscard]] pid_t pid() const { return pid_; }
-
- private:
-  pid_t pid_;
-};
-
-// A directory that stands alone in PATH while it lives: no py-spy but the one that is put there.
-class OnlyTools {
- public:
-  OnlyTools() {
-    char name[] = "/tmp/tocsin-evidence-XXXXXX";
-    path_ = ::mkdtemp(name);
-    ::setenv("PATH", path_.c_str(), 1);
-  }
-  ~OnlyTools() {
-    ::setenv("PATH", before_.c_str(), 1);
-    fs::remove_all(path_);
-  }
-  void put(const std::string& name, const std::string& text) const {
-    std::ofstream{path_ / name} << "#!/bin/sh\n" << text;
-    fs::permissions(path_ / name, fs::perms::owner_all);
-  }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-  std::string before_ = std::getenv("PATH");
-};
 
 std::vector<ProcessStack> take(const std::vector<StackTarget>& targets, const StackSettings& settings = {}) {
   StackTaker taker;
@@ -78,7 +38,7 @@ const std::string one_frame =
 
 TEST_CASE("each target gets its stack, in the order of the targets") {
   const OnlyTools tools;
-  tools.put("py-spy", one_frame);
+  tools.program("py-spy", one_frame);
   const Sleeper a, b, c, d, e;
   std::vector<StackTarget> targets;
   std::uint32_t rank = 0;
@@ -98,7 +58,7 @@ TEST_CASE("each target gets its stack, in the order of the targets") {
 TEST_CASE("a tool that hangs costs its target the time limit, and the others nothing; the kernel's view stays") {
   const OnlyTools tools;
   const Sleeper good, bad;
-  tools.put("py-spy", "if [ $3 = " + std::to_string(bad.pid()) + " ]; then /bin/sleep 1000; fi\n" + one_frame);
+  tools.program("py-spy", "if [ $3 = " + std::to_string(bad.pid()) + " ]; then /bin/sleep 1000; fi\n" + one_frame);
   StackSettings settings;
   settings.limit = 1s;
   const auto stacks = take({{bad.pid(), 0}, {good.pid(), 1}}, settings);
@@ -125,7 +85,7 @@ TEST_CASE("a py-spy that fails, or prints nonsense, leaves the kernel's view and
        {std::pair{"echo 'Error: odd thing' >&2; exit 1", "odd thing"},
         std::pair{"echo 'Error: Permission denied (os error 13)' >&2; exit 1", "CAP_SYS_PTRACE"},
         std::pair{"echo nonsense", "printed no stack"}, std::pair{"kill -9 $$", "failed"}}) {
-    tools.put("py-spy", text);
+    tools.program("py-spy", text);
     const auto stacks = take({{one.pid(), 7}});
     REQUIRE(stacks.size() == 1);
     CHECK(stacks[0].way == Way::kernel);
@@ -135,7 +95,7 @@ TEST_CASE("a py-spy that fails, or prints nonsense, leaves the kernel's view and
 
 TEST_CASE("another process under the pid is not taken for the rank's, and a process that has gone is an error") {
   const OnlyTools tools;
-  tools.put("py-spy", one_frame);
+  tools.program("py-spy", one_frame);
   const Sleeper one;
   const auto stacks = take({{one.pid(), 0, start_of(one.pid()) + 1}, {1 << 22, 1}, {one.pid(), 2}});
   REQUIRE(stacks.size() == 3);
@@ -157,7 +117,7 @@ TEST_CASE("a stopped process is seen as such, and goes on as it was") {
 
 TEST_CASE("no target is no work, and a taker can be used again or be dropped in between") {
   const OnlyTools tools;
-  tools.put("py-spy", "/bin/sleep 1000");
+  tools.program("py-spy", "/bin/sleep 1000");
   CHECK(take({}).empty());
   const Sleeper one;
   const std::vector<StackTarget> targets{{one.pid(), 0}};
@@ -167,7 +127,7 @@ TEST_CASE("no target is no work, and a taker can be used again or be dropped in 
     CHECK_FALSE(taker.running());
     taker.start(targets);
     CHECK(taker.running());
-    tools.put("py-spy", one_frame);
+    tools.program("py-spy", one_frame);
     taker.start(targets);
     CHECK(taker.running());
   }

@@ -8,8 +8,10 @@
 #include "adapters/evidence/take.h"
 #include "adapters/evidence/tools.h"
 #include "doctest/doctest.h"
+#include "processes.h"
 
 using namespace tocsin::adapters::evidence;
+using namespace tocsin::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -43,25 +45,6 @@ const char* const printed_by_gdb =
     "#0  arena_map_is_used (p=...) at Objects/obmalloc.c:1565\n"
     "#1  0x0000563927ed1081 in _start ()\n"
     "[Inferior 1 (process 1220) detached]\n";
-
-// A directory of ours alone that goes with the test.
-class Scratch {
- public:
-  Scratch() {
-    char name[] = "/tmp/tocsin-evidence-XXXXXX";
-    path_ = ::mkdtemp(name);
-  }
-  ~Scratch() { fs::remove_all(path_); }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-  void program(const std::string& name, const std::string& text) const {
-    fs::create_directories((path_ / name).parent_path());
-    std::ofstream{path_ / name} << text;
-    fs::permissions(path_ / name, fs::perms::owner_all);
-  }
-
- private:
-  fs::path path_;
-};
 
 }  // namespace
 
@@ -173,27 +156,27 @@ TEST_CASE("the kernel's view joins what a tool found, by the number of the threa
 
 TEST_CASE("a program is run only from where nobody else can put one") {
   const Scratch scratch;
-  scratch.program("good/py-spy", "#!/bin/sh\n");
+  scratch.program("good/py-spy", "");
   const uid_t us = ::geteuid();
   CHECK(trusted(scratch.path() / "good", "py-spy", us));
   CHECK_FALSE(trusted(scratch.path() / "good", "gdb", us));
 
-  scratch.program("file/py-spy", "#!/bin/sh\n");
+  scratch.program("file/py-spy", "");
   fs::permissions(scratch.path() / "file/py-spy", fs::perms::all);
   CHECK_FALSE(trusted(scratch.path() / "file", "py-spy", us));
 
-  scratch.program("folder/py-spy", "#!/bin/sh\n");
+  scratch.program("folder/py-spy", "");
   fs::permissions(scratch.path() / "folder", fs::perms::all);
   CHECK_FALSE(trusted(scratch.path() / "folder", "py-spy", us));
 
-  scratch.program("plain/py-spy", "#!/bin/sh\n");
+  scratch.program("plain/py-spy", "");
   fs::permissions(scratch.path() / "plain/py-spy", fs::perms::owner_read);
   CHECK_FALSE(trusted(scratch.path() / "plain", "py-spy", us));
 }
 
 TEST_CASE("a link is as good as what it leads to, and that has the same name") {
   const Scratch scratch;
-  scratch.program("real/py-spy", "#!/bin/sh\n");
+  scratch.program("real/py-spy", "");
   fs::create_directories(scratch.path() / "links");
   fs::create_symlink(scratch.path() / "real/py-spy", scratch.path() / "links/py-spy");
   const auto tool = trusted(scratch.path() / "links", "py-spy", ::geteuid());
@@ -210,7 +193,7 @@ TEST_CASE("where we are root, a program of the process' owner runs as that user,
     return;
   }
   const Scratch scratch;
-  scratch.program("bin/py-spy", "#!/bin/sh\nid -u\nid -g\n");
+  scratch.program("bin/py-spy", "id -u\nid -g\n");
   fs::permissions(scratch.path(), fs::perms::owner_all | fs::perms::others_exec | fs::perms::others_read);
   for (const char* name : {"bin", "bin/py-spy"}) CHECK(::chown((scratch.path() / name).c_str(), 1234, 1234) == 0);
   CHECK_FALSE(trusted(scratch.path() / "bin", "py-spy", 4321));
@@ -224,7 +207,7 @@ TEST_CASE("where we are root, a program of the process' owner runs as that user,
 
 TEST_CASE("a tool that does not end is ended, and what it printed is kept") {
   const Scratch scratch;
-  scratch.program("py-spy", "#!/bin/sh\necho begun\nexec sleep 1000\n");
+  scratch.program("py-spy", "echo begun\nexec sleep 1000\n");
   const auto tool = trusted(scratch.path(), "py-spy", ::geteuid());
   REQUIRE(tool);
   const Answer answer = run_tool(*tool, {}, std::chrono::seconds{1});
@@ -235,7 +218,7 @@ TEST_CASE("a tool that does not end is ended, and what it printed is kept") {
 TEST_CASE(
     "of a tool that prints without end as much is kept as is allowed, and nothing of our environment reaches it") {
   const Scratch scratch;
-  scratch.program("py-spy", "#!/bin/sh\nenv >&2\nhead -c 100000 /dev/zero\n");
+  scratch.program("py-spy", "env >&2\nhead -c 100000 /dev/zero\n");
   const auto tool = trusted(scratch.path(), "py-spy", ::geteuid());
   REQUIRE(tool);
   ::setenv("TOCSIN_TEST_SECRET", "hidden", 1);
