@@ -77,7 +77,6 @@ int c10d_name(struct pt_regs* ctx) {
     struct group* group = key.object ? bpf_map_lookup_elem(&groups, &key) : 0;
     if (!group) continue;
     __builtin_memcpy(group->name, name, sizeof name);
-    group->named = 1;
   }
   return 0;
 }
@@ -98,6 +97,7 @@ int c10d_enter(struct pt_regs* ctx) {
   __u32 pid;
   struct process* process = current_process(&pid);
   if (!process) return 0;
+  add(&process->calls[call_c10d]);
   struct thread* thread = current_thread(process);
   if (!thread) return 0;
   __u64 cookie = bpf_get_attach_cookie(ctx), stack = PT_REGS_SP(ctx);

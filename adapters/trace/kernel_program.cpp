@@ -23,24 +23,30 @@ constexpr __u64 initial_pid_namespace = 0xEFFFFFFC;  // the inode of /proc/1/ns/
 
 bool exists(const char* path) { return ::access(path, F_OK) == 0; }
 
+constexpr const char* remedy =
+    ": run as root, or add the capability SYS_ADMIN (in a container too, and let its seccomp profile pass bpf and "
+    "perf_event_open)";
+
 // Why the kernel refused, and how to allow it.
 Error refused(int error) {
-  if (error == EPERM) {
-    std::string lockdown;
-    std::getline(std::ifstream{"/sys/kernel/security/lockdown"}, lockdown);
-    if (lockdown.find("[confidentiality]") != lockdown.npos)
-      return {Errc::refused,
-              "the kernel is locked down (lockdown=confidentiality), so BPF may not read memory: boot with "
-              "lockdown=integrity"};
+  std::string lockdown;
+  std::getline(std::ifstream{"/sys/kernel/security/lockdown"}, lockdown);
+  if (lockdown.find("[confidentiality]") != lockdown.npos)
     return {Errc::refused,
-            "no right to use BPF and probes: run as root, or `setcap "
-            "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep` on "
-            "tocsin; in a container add the capabilities BPF, PERFMON and SYS_PTRACE (SYS_ADMIN before Linux 5.8), and "
-            "allow "
-            "bpf and perf_event_open in its seccomp profile"};
-  }
+            "the kernel is locked down (lockdown=confidentiality), so that no program reads memory: boot with "
+            "lockdown=integrity"};
+  if (error == EPERM) return {Errc::refused, std::string{"loading a BPF program is not permitted"} + remedy};
+  if (error == ENOSYS) return {Errc::refused, "the kernel has no BPF: it needs CONFIG_BPF_SYSCALL"};
+  if (error == EMFILE) return {Errc::refused, "too many files are open: raise the limit with `ulimit -n`"};
   return {Errc::refused, std::string{"the kernel refuses the tracer's program ("} + std::strerror(error) +
                              "): it needs Linux 5.15 or later"};
+}
+Error no_probe(int error) {
+  // BPF and PERFMON are enough for a probe in some kernels, and not in others.
+  if (error == EPERM || error == EACCES)
+    return {Errc::refused, std::string{"setting a probe is not permitted"} + remedy};
+  return error == EMFILE ? refused(error)
+                         : Error{Errc::io, std::string{"setting a probe failed: "} + std::strerror(error)};
 }
 
 // A place in our own program for the first probe. Never called.
@@ -91,6 +97,7 @@ void Table<Key, Value>::erase(const Key& key) const noexcept {
 template class Table<kernel::process_key, kernel::process>;
 template class Table<kernel::object_key, kernel::group>;
 template class Table<kernel::object_key, kernel::work>;
+template class Table<kernel::wait_key, kernel::wait>;
 
 Result<std::unique_ptr<KernelProgram>> KernelProgram::load() {
   if (!exists("/sys/bus/event_source/devices/uprobe/type"))
@@ -131,25 +138,15 @@ Result<void> KernelProgram::try_a_probe() const {
 }
 
 Result<Link> KernelProgram::attach(const char* program, const std::string& path, std::uint64_t offset,
-                                   std::uint64_t cookie) const {
-  LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = cookie);
+                                   std::uint64_t cookie, bool at_return) const {
+  LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = cookie, .retprobe = at_return);
   const bpf_program* found = ::bpf_object__find_program_by_name(object_, program);
   bpf_link* link = ::bpf_program__attach_uprobe_opts(found, -1, path.c_str(), offset, &options);
-  if (link == nullptr) return refused(errno == EACCES ? EPERM : errno);
+  if (link == nullptr) return no_probe(errno);
   return Link{link};
 }
 
 int KernelProgram::table(const char* name) const { return ::bpf_object__find_map_fd_by_name(object_, name); }
-Table<kernel::process_key, kernel::process> KernelProgram::processes() const {
-  return Table<kernel::process_key, kernel::process>{table("processes")};
-}
-Table<kernel::object_key, kernel::group> KernelProgram::groups() const {
-  return Table<kernel::object_key, kernel::group>{table("groups")};
-}
-Table<kernel::object_key, kernel::work> KernelProgram::works() const {
-  return Table<kernel::object_key, kernel::work>{table("works")};
-}
-
 std::uint32_t KernelProgram::lost() const {
   const __u32 zero = 0;
   kernel::place here{};

@@ -45,10 +45,19 @@ class KernelProgram {
 
   // A probe of this program at that place of a file, in all processes.
   [[nodiscard]] stream::Result<Link> attach(const char* program, const std::string& path, std::uint64_t offset,
-                                            std::uint64_t cookie) const;
-  [[nodiscard]] Table<kernel::process_key, kernel::process> processes() const;
-  [[nodiscard]] Table<kernel::object_key, kernel::group> groups() const;
-  [[nodiscard]] Table<kernel::object_key, kernel::work> works() const;
+                                            std::uint64_t cookie, bool at_return = false) const;
+  [[nodiscard]] Table<kernel::process_key, kernel::process> processes() const {
+    return Table<kernel::process_key, kernel::process>{table("processes")};
+  }
+  [[nodiscard]] Table<kernel::object_key, kernel::group> groups() const {
+    return Table<kernel::object_key, kernel::group>{table("groups")};
+  }
+  [[nodiscard]] Table<kernel::object_key, kernel::work> works() const {
+    return Table<kernel::object_key, kernel::work>{table("works")};
+  }
+  [[nodiscard]] Table<kernel::wait_key, kernel::wait> waits() const {
+    return Table<kernel::wait_key, kernel::wait>{table("waits")};
+  }
   // How many entries found no room in their tables.
   [[nodiscard]] std::uint32_t lost() const;
 

@@ -22,8 +22,25 @@ enum {
   flag_delegated = 0x400,  /* may be called so */
   flag_peer = 0x800,       /* a send or a receive: not of all members of the group */
   flag_old_string = 0x1000,
-  flag_no_store = 0x2000,
+  /* Of NCCL's calls: which argument it is, from 1. The data type follows the count. */
+  communicator_shift = 16,
+  count_shift = 20,
+  root_shift = 24,
 };
+
+/* Calls that have a budget, each with probes of its own. */
+enum {
+  call_c10d,
+  call_nccl,
+  call_launch,
+  call_graph,
+  call_copy,
+  call_allocate,
+  call_wait,
+  most_calls = 8,
+};
+
+enum { copy_to_device, copy_to_host, copy_on_device, copy_other };
 
 struct process_key {
   __u64 start; /* since boot, CLOCK_BOOTTIME */
@@ -35,7 +52,12 @@ struct process {
   __u64 born; /* when its first call was seen; with the pid it names this entry */
   __u64 launched, done;
   __u64 peer_launched, peer_done;
-  __u64 groups; /* how many were made */
+  __u64 unfinished; /* of those that were launched: nobody reports their end */
+  __u64 groups;     /* how many were made */
+  __u64 attached;   /* since when it has a GPU */
+  __u64 calls[most_calls];
+  __u64 copied[4]; /* bytes */
+  __u64 waited;    /* nanoseconds in waits that have ended */
 };
 
 struct object_key {
@@ -52,7 +74,12 @@ struct group {
   __u64 functions[most_functions];
   __u64 order; /* the how-many-eth of its process, from 1; 0: it was made before the tracer looked */
   __u32 rank, size;
-  __u32 named;
+  __u64 identity; /* of a communicator: equal in its ranks */
+  __u64 splits;
+  __u64 last_count;
+  __u32 last_function, last_type;
+  __s32 last_root; /* -1: it has none */
+  __u32 unused;
   char name[most_name];
 };
 
@@ -73,6 +100,21 @@ struct thread {
   __u64 stack;
   __u64 function;
   __u64 unnamed[4]; /* groups made since the last one got its name */
+  /* A communicator that is being made: where its handle will be. */
+  __u64 made_at, made_identity;
+  __u32 made_size, made_rank, made_many, unused;
+};
+
+/* A thread inside a call that waits for the GPU. */
+struct wait_key {
+  __u64 born; /* of the process */
+  __u64 thread;
+  __u32 pid, unused;
+};
+struct wait {
+  __u64 since;
+  __u64 back; /* the address that it returns to */
+  __u64 function;
 };
 
 /* Which pid namespace the tracer lives in. */

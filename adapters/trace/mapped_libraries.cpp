@@ -4,27 +4,25 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
-#include <utility>
 
 namespace tocsin::adapters::trace {
 namespace {
 
 constexpr std::pair<std::string_view, LibraryKind> libraries[] = {
-    {"libtorch_cpu.so", LibraryKind::torch},
-    {"libnccl.so", LibraryKind::nccl},
-    {"libcudart.so", LibraryKind::cuda_runtime},
-    {"libcuda.so", LibraryKind::cuda_driver},
+    {"libtorch_cpu", LibraryKind::torch},
+    {"libnccl", LibraryKind::nccl},
+    {"libtorch_cuda", LibraryKind::nccl},  // some builds have NCCL inside
+    {"libcuda", LibraryKind::cuda},
 };
 
-// "libnccl.so", and what follows it with a dot or a hyphen; "libcudart.so.12", "libcudart-1234.so.12" of wheels.
+// "libnccl.so", "libnccl.so.2", "libnccl-1234.so.2".
 std::optional<LibraryKind> kind_of(std::string_view path) {
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  for (const auto& [wanted, kind] : libraries) {
-    if (name.starts_with(wanted) && (name.size() == wanted.size() || name[wanted.size()] == '.')) return kind;
-    const std::string_view stem = wanted.substr(0, wanted.size() - 3);
-    if (name.starts_with(stem) && name.substr(stem.size()).starts_with('-') && name.find(".so") != name.npos)
-      return kind;
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  for (const auto& [stem, kind] : libraries) {
+    if (!name.starts_with(stem)) continue;
+    const std::string_view rest = name.substr(stem.size());
+    const auto suffix = rest.find(".so");
+    if (suffix == 0 || (rest.starts_with('-') && suffix != rest.npos)) return kind;
   }
   return std::nullopt;
 }
@@ -37,40 +35,79 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
+template <int base>
+bool number(std::string_view text, std::uint64_t& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+struct Mapping {
+  MappedFile file;
+  std::uint64_t begin = 0, end = 0, offset = 0;
+};
+
+// Of a file, and to be run; a line that is anything else is nothing.
+std::optional<Mapping> mapping_in(std::string_view line) {
+  const auto range = next_word(line), rights = next_word(line), offset = next_word(line), device = next_word(line),
+             inode = next_word(line);
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  if (rights.size() < 3 || rights[2] != 'x' || !line.starts_with('/')) return std::nullopt;
+  constexpr std::string_view deleted = " (deleted)";
+  if (line.ends_with(deleted)) line.remove_suffix(deleted.size());
+  const auto hyphen = std::min(range.find('-'), range.size());
+  Mapping mapping{{std::string{device}, 0, std::string{line}, std::string{range}}};
+  if (!number<10>(inode, mapping.file.inode) || !number<16>(offset, mapping.offset) ||
+      !number<16>(range.substr(0, hyphen), mapping.begin) ||
+      !number<16>(range.substr(std::min(hyphen + 1, range.size())), mapping.end))
+    return std::nullopt;
+  return mapping;
+}
+
+template <class Take>
+void each_line(std::string_view maps, const Take& take) {
+  while (!maps.empty()) {
+    const auto end = std::min(maps.find('\n'), maps.size());
+    take(maps.substr(0, end));
+    maps.remove_prefix(std::min(end + 1, maps.size()));
+  }
+}
+
 }  // namespace
 
 std::vector<MappedLibrary> mapped_libraries(std::string_view maps) {
   std::vector<MappedLibrary> found;
-  while (!maps.empty()) {
-    const auto end = std::min(maps.find('\n'), maps.size());
-    std::string_view line = maps.substr(0, end);
-    maps.remove_prefix(std::min(end + 1, maps.size()));
-    const auto range = next_word(line), rights = next_word(line);
-    next_word(line);  // offset
-    const auto device = next_word(line), inode = next_word(line);
-    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-    if (rights.size() < 3 || rights[2] != 'x' || line.empty() || line.front() != '/') continue;
-    constexpr std::string_view deleted = " (deleted)";
-    if (line.ends_with(deleted)) line.remove_suffix(deleted.size());
-    const auto kind = kind_of(line);
-    MappedLibrary library{kind.value_or(LibraryKind::torch), std::string{device}, 0, std::string{line},
-                          std::string{range}};
-    if (!kind || std::from_chars(inode.data(), inode.data() + inode.size(), library.inode).ec != std::errc{}) continue;
+  each_line(maps, [&](std::string_view line) {
+    const auto name_end = line.ends_with(" (deleted)") ? line.size() - 10 : line.size();
+    const auto kind = kind_of(line.substr(0, name_end));
+    if (!kind) return;
+    auto mapping = mapping_in(line);
+    if (!mapping) return;
     const auto same = [&](const MappedLibrary& one) {
-      return one.device == library.device && one.inode == library.inode;
+      return one.file.device == mapping->file.device && one.file.inode == mapping->file.inode;
     };
-    if (std::none_of(found.begin(), found.end(), same)) found.push_back(std::move(library));
-  }
+    if (std::none_of(found.begin(), found.end(), same)) found.push_back({*kind, std::move(mapping->file)});
+  });
   return found;
 }
 
-std::string reachable_path(pid_t pid, const MappedLibrary& library) {
+std::optional<std::pair<MappedFile, std::uint64_t>> code_at(std::string_view maps, std::uint64_t address) {
+  std::optional<std::pair<MappedFile, std::uint64_t>> found;
+  each_line(maps, [&](std::string_view line) {
+    if (found) return;
+    auto mapping = mapping_in(line);
+    if (mapping && mapping->begin <= address && address < mapping->end)
+      found = {std::move(mapping->file), address - mapping->begin + mapping->offset};
+  });
+  return found;
+}
+
+std::string reachable_path(pid_t pid, const MappedFile& file) {
   const std::string process = "/proc/" + std::to_string(pid);
   struct stat status {};
   // The device differs between the maps and stat where file systems are stacked; the inode does not.
-  std::string path = process + "/root" + library.path;
-  if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == library.inode) return path;
-  path = process + "/map_files/" + library.range;
+  std::string path = process + "/root" + file.path;
+  if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == file.inode) return path;
+  path = process + "/map_files/" + file.range;
   if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) return path;
   return {};
 }

@@ -92,11 +92,106 @@ constexpr Probe torch[] = {
 #undef GLOO
 #undef MPI
 
+// At which arguments a call of NCCL has its communicator, count and root.
+constexpr std::uint64_t at(std::uint64_t communicator, std::uint64_t count, std::uint64_t root = 0) {
+  return communicator << kernel::communicator_shift | count << kernel::count_shift | root << kernel::root_shift;
+}
+
+constexpr Probe nccl[] = {
+    {"ncclCommInitRank", "nccl_init"},
+    {"ncclCommInitRank", "nccl_made", 0, true},
+    {"ncclCommInitRankConfig", "nccl_init"},
+    {"ncclCommInitRankConfig", "nccl_made", 0, true},
+    {"ncclCommInitRankScalable", "nccl_init_scalable"},
+    {"ncclCommInitRankScalable", "nccl_made", 0, true},
+    {"ncclCommInitAll", "nccl_init_all"},
+    {"ncclCommInitAll", "nccl_made", 0, true},
+    {"ncclCommSplit", "nccl_split"},
+    {"ncclCommSplit", "nccl_made", 0, true},
+    {"ncclCommDestroy", "nccl_end"},
+    {"ncclCommAbort", "nccl_end"},
+    {"ncclAllReduce", "nccl_call", all_reduce | at(6, 3)},
+    {"ncclBroadcast", "nccl_call", broadcast | at(6, 3, 5)},
+    {"ncclReduce", "nccl_call", reduce | at(7, 3, 6)},
+    {"ncclAllGather", "nccl_call", all_gather | at(5, 3)},
+    {"ncclReduceScatter", "nccl_call", reduce_scatter | at(6, 3)},
+    {"ncclAlltoAll", "nccl_call", all_to_all | at(5, 3)},
+    {"ncclGather", "nccl_call", gather | at(6, 3, 5)},
+    {"ncclScatter", "nccl_call", scatter | at(6, 3, 5)},
+    {"ncclSend", "nccl_call", send | peer | at(5, 2)},
+    {"ncclRecv", "nccl_call", recv | peer | at(5, 2)},
+};
+
+enum Wait : std::uint64_t { context_wait, stream_wait, event_wait, copy_wait, waits };
+constexpr std::string_view wait_names[waits] = {"cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize",
+                                                "cuMemcpyDtoH"};
+
+constexpr std::uint64_t to_device = kernel::copy_to_device, to_host = kernel::copy_to_host,
+                        on_device = kernel::copy_on_device, other_copy = kernel::copy_other;
+constexpr Probe cuda[] = {
+    {"cuCtxCreate_v2", "cuda_attach"},
+    {"cuCtxCreate_v3", "cuda_attach"},
+    {"cuCtxCreate_v4", "cuda_attach"},
+    {"cuDevicePrimaryCtxRetain", "cuda_attach"},
+    {"cuLaunchKernel", "cuda_launch"},
+    {"cuLaunchKernelEx", "cuda_launch"},
+    {"cuLaunchCooperativeKernel", "cuda_launch"},
+    {"cuGraphLaunch", "cuda_graph"},
+    {"cuMemAlloc_v2", "cuda_allocate"},
+    {"cuMemAllocAsync", "cuda_allocate"},
+    {"cuMemAllocFromPoolAsync", "cuda_allocate"},
+    {"cuMemAllocManaged", "cuda_allocate"},
+    {"cuMemAllocPitch_v2", "cuda_allocate"},
+    {"cuMemCreate", "cuda_allocate"},
+    {"cuMemcpyHtoD_v2", "cuda_copy", to_device},
+    {"cuMemcpyHtoDAsync_v2", "cuda_copy", to_device},
+    {"cuMemcpyDtoH_v2", "cuda_copy", to_host},
+    {"cuMemcpyDtoHAsync_v2", "cuda_copy", to_host},
+    {"cuMemcpyDtoD_v2", "cuda_copy", on_device},
+    {"cuMemcpyDtoDAsync_v2", "cuda_copy", on_device},
+    {"cuMemcpy", "cuda_copy", other_copy},
+    {"cuMemcpyAsync", "cuda_copy", other_copy},
+    {"cuMemcpy2D_v2", "cuda_copy_2d"},
+    {"cuMemcpy2DUnaligned_v2", "cuda_copy_2d"},
+    {"cuMemcpy2DAsync_v2", "cuda_copy_2d"},
+    {"cuCtxSynchronize", "cuda_wait", context_wait},
+    {"cuCtxSynchronize_v2", "cuda_wait", context_wait},
+    {"cuStreamSynchronize", "cuda_wait", stream_wait},
+    {"cuEventSynchronize", "cuda_wait", event_wait},
+    {"cuMemcpyDtoH_v2", "cuda_wait", copy_wait},
+};
+
 }  // namespace
+
+bool Probe::is_for(std::string_view function) const noexcept {
+  if (!function.starts_with(name)) return false;
+  const std::string_view rest = function.substr(name.size());
+  return name.starts_with("_Z") || rest.empty() || rest == "_ptsz" || rest == "_ptds";
+}
+
+std::uint32_t Probe::call() const noexcept {
+  const std::string_view text{program};
+  if (text.starts_with("c10d")) return kernel::call_c10d;
+  if (text.starts_with("nccl")) return kernel::call_nccl;
+  if (text == "cuda_launch") return kernel::call_launch;
+  if (text == "cuda_graph") return kernel::call_graph;
+  if (text.starts_with("cuda_copy")) return kernel::call_copy;
+  if (text == "cuda_allocate") return kernel::call_allocate;
+  return text == "cuda_wait" ? kernel::call_wait : kernel::most_calls;
+}
 
 std::span<const Probe> probes_of(LibraryKind kind) noexcept {
   if (kind == LibraryKind::torch) return torch;
-  return {};
+  if (kind == LibraryKind::nccl) return nccl;
+  return cuda;
+}
+
+std::string_view wait_name(std::uint64_t number) noexcept { return number < waits ? wait_names[number] : ""; }
+
+std::string_view call_name(std::uint32_t call) noexcept {
+  constexpr std::string_view call_names[] = {"c10d",     "nccl",       "cuLaunchKernel",     "cuGraphLaunch",
+                                             "cuMemcpy", "cuMemAlloc", "cuStreamSynchronize"};
+  return call < std::size(call_names) ? call_names[call] : "";
 }
 
 std::string_view function_name(std::uint64_t number) noexcept { return number < functions ? names[number] : ""; }

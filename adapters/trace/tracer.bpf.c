@@ -1,4 +1,5 @@
-/* Counts in the kernel what processes call in c10d. Nothing is sent per call: the tracer reads the tables. */
+/* Counts in the kernel what processes call in c10d, NCCL and CUDA. Nothing is sent per call: the tracer reads the
+ * tables. */
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
 /* keep this order */
@@ -39,6 +40,7 @@ struct task_struct {
 TABLE(processes, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, struct process_key, struct process);
 TABLE(groups, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, struct object_key, struct group);
 TABLE(works, BPF_MAP_TYPE_HASH, 131072, BPF_F_NO_PREALLOC, struct object_key, struct work);
+TABLE(waits, BPF_MAP_TYPE_HASH, 65536, BPF_F_NO_PREALLOC, struct wait_key, struct wait);
 TABLE(threads, BPF_MAP_TYPE_LRU_HASH, 16384, 0, __u64, struct thread);
 TABLE(place, BPF_MAP_TYPE_ARRAY, 1, 0, __u32, struct place);
 TABLE(no_group, BPF_MAP_TYPE_ARRAY, 1, 0, __u32, struct group); /* zero: too large for the stack */
@@ -111,6 +113,8 @@ static __always_inline struct thread* current_thread(const struct process* proce
 }
 
 #include "adapters/trace/c10d.bpf.c"
+#include "adapters/trace/cuda.bpf.c"
+#include "adapters/trace/nccl.bpf.c"
 
 /* Run once by the tracer itself: where it lives. */
 SEC("syscall")

@@ -28,16 +28,39 @@ struct GroupTrace {
   std::optional<std::uint64_t> done{};
   std::uint64_t peer_launched = 0;                                 // sends and receives
   std::vector<std::pair<std::string, std::uint64_t>> functions{};  // launched of each, sends and receives too
+  std::string last{};  // of NCCL: "all_reduce 1048576 x float32"; empty: not known
+};
+
+// A call of the driver that waits for the GPU, and since when.
+struct OpenWait {
+  std::string function;  // "cuStreamSynchronize"
+  stream::Duration open{};
+};
+
+// What a process has called in the CUDA driver, be it through the runtime or a library.
+struct GpuTrace {
+  bool attached = false;  // it has made or taken a context: it holds a GPU
+  std::uint64_t kernel_launches = 0, graph_launches = 0;
+  std::uint64_t copies = 0, allocations = 0;
+  std::uint64_t bytes_to_device = 0, bytes_to_host = 0, bytes_other = 0;
+  std::uint64_t waits = 0;            // synchronisations, and copies to the host that block
+  stream::Duration waited{};          // in those that have ended
+  std::optional<OpenWait> waiting{};  // the longest of its threads'
 };
 
 // What a process has called since it was started, or since the tracer first looked at it.
 struct ProcessTrace {
-  // Collectives over all groups. Sends and receives are no part of its counts, for they differ between ranks; one that
-  // the process waits for can be the oldest.
+  // Collectives over all groups of both libraries. Sends and receives are no part of its counts, for they differ
+  // between ranks; one that the process waits for can be the oldest. NCCL's calls do not say when they are completed:
+  // where there are any, `done` is none, and `oldest` is of c10d's.
   ProcessCollectives collectives;
   bool complete = true;  // all groups were seen from their beginning
   std::uint64_t peer_launched = 0, peer_done = 0;
   std::vector<GroupTrace> groups{};
+  GpuTrace gpu{};
+  // What is not counted any more, as some process called it more often than the budget allows: "cuLaunchKernel". The
+  // counts have stopped where they were. Of "c10d" and "nccl" no group is reported any more.
+  std::vector<std::string> stopped{};
 };
 
 // Sees what processes call in the libraries of training, by uprobes that count in the kernel. A probe sits on a file,
@@ -51,8 +74,13 @@ struct ProcessTrace {
 // Owned by one thread.
 class Tracer {
  public:
+  // How often a process may call one kind of function: a call costs about a microsecond, so this is about a hundredth
+  // of a core. One that calls more often for three seconds ends the probes of that kind on the library, and a note says
+  // so.
+  static constexpr double most_calls_per_second = 10'000;
+
   // An error names what is missing and how to allow it, in one line.
-  [[nodiscard]] static stream::Result<std::unique_ptr<Tracer>> start();
+  [[nodiscard]] static stream::Result<std::unique_ptr<Tracer>> start(double budget = most_calls_per_second);
   ~Tracer();
 
   // These processes, pids as in our /proc, are of interest; it reads their maps where that can tell anything new: at

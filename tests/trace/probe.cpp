@@ -1,4 +1,4 @@
-// trace_probe: reads lines of stdin. "look PID…" looks at these processes, "read" prints one line of JSON.
+// trace_probe [BUDGET]: reads lines of stdin. "look PID…" looks at these processes, "read" prints one line of JSON.
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -20,6 +20,7 @@ nlohmann::json json_of(const ProcessTrace& trace) {
                        {"complete", group.complete},
                        {"launched", group.launched},
                        {"peer_launched", group.peer_launched},
+                       {"last", group.last},
                        {"functions", nlohmann::json::object()}};
     if (group.done) one["done"] = *group.done;
     for (const auto& [function, count] : group.functions) one["functions"][function] = count;
@@ -31,7 +32,19 @@ nlohmann::json json_of(const ProcessTrace& trace) {
                      {"complete", trace.complete},
                      {"peer_launched", trace.peer_launched},
                      {"peer_done", trace.peer_done},
-                     {"groups", std::move(groups)}};
+                     {"groups", std::move(groups)},
+                     {"attached", trace.gpu.attached},
+                     {"kernel_launches", trace.gpu.kernel_launches},
+                     {"graph_launches", trace.gpu.graph_launches},
+                     {"copies", trace.gpu.copies},
+                     {"allocations", trace.gpu.allocations},
+                     {"bytes", {trace.gpu.bytes_to_device, trace.gpu.bytes_to_host, trace.gpu.bytes_other}},
+                     {"waits", trace.gpu.waits},
+                     {"waited", tocsin::stream::seconds(trace.gpu.waited)},
+                     {"stopped", trace.stopped}};
+  if (trace.gpu.waiting)
+    one["waiting"] = {{"function", trace.gpu.waiting->function},
+                      {"open", tocsin::stream::seconds(trace.gpu.waiting->open)}};
   if (all.done) one["done"] = *all.done;
   if (all.oldest)
     one["oldest"] = {{"function", all.oldest->function},   {"sequence", all.oldest->sequence},
@@ -42,8 +55,8 @@ nlohmann::json json_of(const ProcessTrace& trace) {
 
 }  // namespace
 
-int main() {
-  auto tracer = Tracer::start();
+int main(int argc, char** argv) {
+  auto tracer = argc > 1 ? Tracer::start(std::stod(argv[1])) : Tracer::start();
   if (!tracer) {
     std::cout << nlohmann::json{{"error", tracer.error().message}} << std::endl;
     return 1;
