@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 
-#include <tuple>
+#include <algorithm>
+#include <iterator>
+#include <thread>
 
 #include "adapters/journal/directory.h"
 #include "adapters/trace/elf_functions.h"
@@ -10,7 +12,27 @@
 
 namespace tocsin::adapters::trace {
 
+namespace {
+
 constexpr std::size_t most_returns = 256;
+
+// The kernel waits some 40 ms for its readers before a probe is gone: for several at once, once.
+void remove(std::vector<Link> links) {
+  constexpr std::size_t at_once = 32;
+  std::vector<std::jthread> threads;
+  for (std::size_t first = 0; first < std::min(at_once, links.size()); ++first)
+    threads.emplace_back([&links, first] {
+      for (std::size_t i = first; i < links.size(); i += at_once) links[i] = {};
+    });
+}
+
+}  // namespace
+
+Attachments::~Attachments() {
+  std::vector<Link> all;
+  for (auto& [call, links] : links_) std::move(links.begin(), links.end(), std::back_inserter(all));
+  remove(std::move(all));
+}
 
 void Attachments::note(std::string text) {
   if (noted_.insert(text).second) notes_.push_back(std::move(text));
@@ -28,14 +50,25 @@ void Attachments::attach(pid_t pid, const MappedLibrary& library) {
   for (const Probe& probe : probes) names.push_back(probe.name);
   auto functions = elf_functions(file.get(), names);
   if (!functions) return note(mapped.path + ": " + functions.error().message);
-  std::set<std::tuple<std::string_view, std::uint64_t>> done;  // some functions have two names
+  struct Group {
+    std::uint32_t call = 0;
+    std::vector<Place> places{};
+    std::map<std::uint64_t, std::string> functions{};
+  };
+  std::map<std::pair<std::string_view, bool>, Group> groups;  // by program, at the return or not
   for (const ElfFunction& function : *functions) {
     const Probe& probe = probes[function.wanted];
-    if (!probe.is_for(function.name) || stopped(probe.call()) || !done.emplace(probe.program, function.offset).second)
-      continue;
-    auto link = program_.attach(probe.program, path, function.offset, probe.cookie, probe.at_return);
-    if (link) links_.emplace(probe.call(), std::move(*link));
-    else note(mapped.path + ": " + function.name + ": " + link.error().message);
+    if (!probe.is_for(function.name) || stopped(probe.call())) continue;
+    Group& group = groups[{probe.program, probe.at_return}];
+    group.call = probe.call();
+    if (!group.functions.emplace(function.offset, function.name).second) continue;  // some functions have two names
+    group.places.push_back({function.offset, probe.cookie});
+  }
+  for (auto& [what, group] : groups) {
+    auto attached = program_.attach(what.first.data(), path, group.places, what.second);
+    std::move(attached.links.begin(), attached.links.end(), std::back_inserter(links_[group.call]));
+    for (const auto& [place, error] : attached.failed)
+      note(mapped.path + ": " + group.functions[place.offset] + ": " + error.message);
   }
 }
 
@@ -44,15 +77,15 @@ bool Attachments::attach_return(pid_t pid, const MappedFile& file, std::uint64_t
   if (returns_.contains(place)) return true;
   const std::string path = reachable_path(pid, file);
   if (path.empty() || returns_.size() >= most_returns || stopped(kernel::call_wait)) return false;
-  auto link = program_.attach("cuda_back", path, offset, 0);
-  if (!link) return false;
-  links_.emplace(kernel::call_wait, std::move(*link));
+  auto attached = program_.attach("cuda_back", path, {{offset}});
+  if (attached.links.empty()) return false;
+  links_[kernel::call_wait].push_back(std::move(attached.links.front()));
   returns_.insert(place);
   return true;
 }
 
 void Attachments::stop(std::uint32_t call) {
-  links_.erase(call);
+  remove(std::exchange(links_[call], {}));
   stopped_.insert(call);
 }
 

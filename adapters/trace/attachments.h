@@ -20,6 +20,7 @@ namespace tocsin::adapters::trace {
 class Attachments {
  public:
   explicit Attachments(const KernelProgram& program) : program_(program) {}
+  ~Attachments();
 
   // Sets all probes of a library that has none yet.
   void attach(pid_t pid, const MappedLibrary& library);
@@ -37,7 +38,7 @@ class Attachments {
   using Inode = std::pair<std::string, std::uint64_t>;  // device and number
 
   const KernelProgram& program_;
-  std::multimap<std::uint32_t, Link> links_;  // by budget
+  std::map<std::uint32_t, std::vector<Link>> links_;  // by budget
   std::set<Inode> attached_;
   std::set<std::pair<Inode, std::uint64_t>> returns_;
   std::set<std::uint32_t> stopped_;

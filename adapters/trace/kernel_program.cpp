@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <link.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,11 +22,14 @@ using stream::Result;
 
 constexpr __u64 initial_pid_namespace = 0xEFFFFFFC;  // the inode of /proc/1/ns/pid outside of any container
 
+constexpr std::uint32_t uprobe_multi = 48;  // BPF_TRACE_UPROBE_MULTI
+
 bool exists(const char* path) { return ::access(path, F_OK) == 0; }
 
 constexpr const char* remedy =
-    ": run as root, or add the capability SYS_ADMIN (in a container too, and let its seccomp profile pass bpf and "
-    "perf_event_open)";
+    ": run as root, or add the capabilities BPF, PERFMON and SYS_PTRACE (SYS_ADMIN for the first two before Linux "
+    "6.6); in a container "
+    "also let its seccomp profile pass bpf and perf_event_open";
 
 // Why the kernel refused, and how to allow it.
 Error refused(int error) {
@@ -52,17 +56,17 @@ Error no_probe(int error) {
 // A place in our own program for the first probe. Never called.
 [[gnu::noinline, gnu::used]] void probed() { asm volatile(""); }
 
-struct Place {
+struct Code {
   ElfW(Addr) address;
   std::uint64_t offset = 0;
 };
 int find_segment(dl_phdr_info* info, std::size_t, void* data) {
-  auto& place = *static_cast<Place*>(data);
+  auto& code = *static_cast<Code*>(data);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& segment = info->dlpi_phdr[i];
     const ElfW(Addr) begin = info->dlpi_addr + segment.p_vaddr;
-    if (segment.p_type != PT_LOAD || place.address < begin || place.address - begin >= segment.p_filesz) continue;
-    place.offset = place.address - begin + segment.p_offset;
+    if (segment.p_type != PT_LOAD || code.address < begin || code.address - begin >= segment.p_filesz) continue;
+    code.offset = code.address - begin + segment.p_offset;
     return 1;
   }
   return 0;
@@ -100,10 +104,6 @@ template class Table<kernel::object_key, kernel::work>;
 template class Table<kernel::wait_key, kernel::wait>;
 
 Result<std::unique_ptr<KernelProgram>> KernelProgram::load() {
-  if (!exists("/sys/bus/event_source/devices/uprobe/type"))
-    return Error{Errc::refused, exists("/sys/bus/event_source")
-                                    ? "the kernel has no uprobes: it needs CONFIG_UPROBE_EVENTS"
-                                    : "/sys is not mounted: the tracer finds the kernel's uprobes there"};
   if (!exists("/sys/kernel/btf/vmlinux"))
     return Error{Errc::refused, "the kernel does not describe its types: it needs CONFIG_DEBUG_INFO_BTF"};
   ::libbpf_set_print(nullptr);
@@ -111,6 +111,11 @@ Result<std::unique_ptr<KernelProgram>> KernelProgram::load() {
   bpf_object* object = ::bpf_object__open_mem(tracer_bytes, sizeof tracer_bytes, &options);
   if (object == nullptr) return refused(errno);
   std::unique_ptr<KernelProgram> program{new KernelProgram{object}};
+  bpf_program* each = nullptr;
+  bpf_object__for_each_program(each, object) {
+    if (::bpf_program__type(each) == BPF_PROG_TYPE_KPROBE)
+      ::bpf_program__set_expected_attach_type(each, static_cast<bpf_attach_type>(uprobe_multi));
+  }
   if (const int error = ::bpf_object__load(object)) return refused(-error);
   if (auto placed = program->find_place(); !placed) return placed.error();
   if (auto probed = program->try_a_probe(); !probed) return probed.error();
@@ -129,21 +134,68 @@ Result<void> KernelProgram::find_place() const {
   return {};
 }
 
-Result<void> KernelProgram::try_a_probe() const {
-  Place place{reinterpret_cast<ElfW(Addr)>(&probed)};
-  ::dl_iterate_phdr(find_segment, &place);
-  auto link = attach("c10d_end", "/proc/self/exe", place.offset, 0);
+// Many at once need BPF and PERFMON alone, one by one also SYS_ADMIN in some kernels; older kernels know only the
+// second.
+Result<void> KernelProgram::try_a_probe() {
+  Code code{reinterpret_cast<ElfW(Addr)>(&probed)};
+  ::dl_iterate_phdr(find_segment, &code);
+  const char* self = "/proc/self/exe";
+  if (attach_several("c10d_end", self, {{code.offset}}, false)) return {};
+  several_ = false;
+  if (!exists("/sys/bus/event_source/devices/uprobe/type"))
+    return Error{Errc::refused, exists("/sys/bus/event_source")
+                                    ? "the kernel has no uprobes: it needs CONFIG_UPROBE_EVENTS"
+                                    : "/sys is not mounted: the kernel's uprobes are found there"};
+  auto link = attach_alone("c10d_end", self, {code.offset}, false);
   if (link) return {};
   return link.error();
 }
 
-Result<Link> KernelProgram::attach(const char* program, const std::string& path, std::uint64_t offset,
-                                   std::uint64_t cookie, bool at_return) const {
-  LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = cookie, .retprobe = at_return);
+KernelProgram::Attached KernelProgram::attach(const char* program, const std::string& path,
+                                              const std::vector<Place>& places, bool at_return) const {
+  Attached attached;
+  if (several_ && places.size() > 1)
+    if (auto link = attach_several(program, path, places, at_return)) {
+      attached.links.push_back(std::move(*link));
+      return attached;
+    }
+  for (const Place& place : places) {
+    auto link =
+        several_ ? attach_several(program, path, {place}, at_return) : attach_alone(program, path, place, at_return);
+    if (link) attached.links.push_back(std::move(*link));
+    else attached.failed.emplace_back(place, link.error());
+  }
+  return attached;
+}
+
+Result<Link> KernelProgram::attach_several(const char* program, const std::string& path,
+                                           const std::vector<Place>& places, bool at_return) const {
+  // Debian's headers are older than this call.
+  struct {
+    std::uint32_t program, target = 0, attach_type = uprobe_multi, flags = 0;
+    std::uint64_t path, offsets, counters = 0, cookies;
+    std::uint32_t count, at_return, pid = 0, unused = 0;
+  } request{};
+  std::vector<std::uint64_t> offsets, cookies;
+  for (const Place& place : places) offsets.push_back(place.offset), cookies.push_back(place.cookie);
+  request.program = ::bpf_program__fd(::bpf_object__find_program_by_name(object_, program));
+  request.path = reinterpret_cast<std::uint64_t>(path.c_str());
+  request.offsets = reinterpret_cast<std::uint64_t>(offsets.data());
+  request.cookies = reinterpret_cast<std::uint64_t>(cookies.data());
+  request.count = static_cast<std::uint32_t>(places.size());
+  request.at_return = at_return ? 1 : 0;
+  const long descriptor = ::syscall(SYS_bpf, BPF_LINK_CREATE, &request, sizeof request);
+  if (descriptor < 0) return no_probe(errno);
+  return Link{nullptr, journal::File{static_cast<int>(descriptor)}};
+}
+
+Result<Link> KernelProgram::attach_alone(const char* program, const std::string& path, const Place& place,
+                                         bool at_return) const {
+  LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = place.cookie, .retprobe = at_return);
   const bpf_program* found = ::bpf_object__find_program_by_name(object_, program);
-  bpf_link* link = ::bpf_program__attach_uprobe_opts(found, -1, path.c_str(), offset, &options);
+  bpf_link* link = ::bpf_program__attach_uprobe_opts(found, -1, path.c_str(), place.offset, &options);
   if (link == nullptr) return no_probe(errno);
-  return Link{link};
+  return Link{std::unique_ptr<bpf_link, LinkCloser>{link}, {}};
 }
 
 int KernelProgram::table(const char* name) const { return ::bpf_object__find_map_fd_by_name(object_, name); }

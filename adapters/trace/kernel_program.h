@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/journal/directory.h"
 #include "adapters/trace/kernel_tables.h"
 #include "stream/values/result.h"
 
@@ -20,7 +21,17 @@ namespace tocsin::adapters::trace {
 struct LinkCloser {
   void operator()(bpf_link* link) const noexcept;
 };
-using Link = std::unique_ptr<bpf_link, LinkCloser>;
+
+// A probe, or several of one program on one file, for as long as this exists.
+struct Link {
+  std::unique_ptr<bpf_link, LinkCloser> alone;
+  journal::File several;
+};
+
+struct Place {
+  std::uint64_t offset = 0;  // in the file
+  std::uint64_t cookie = 0;
+};
 
 // A table of the kernel's program.
 template <class Key, class Value>
@@ -43,9 +54,13 @@ class KernelProgram {
   KernelProgram(const KernelProgram&) = delete;
   KernelProgram& operator=(const KernelProgram&) = delete;
 
-  // A probe of this program at that place of a file, in all processes.
-  [[nodiscard]] stream::Result<Link> attach(const char* program, const std::string& path, std::uint64_t offset,
-                                            std::uint64_t cookie, bool at_return = false) const;
+  // Probes of this program at places of a file, in all processes. What could not be set is an error each.
+  struct Attached {
+    std::vector<Link> links;
+    std::vector<std::pair<Place, stream::Error>> failed{};
+  };
+  [[nodiscard]] Attached attach(const char* program, const std::string& path, const std::vector<Place>& places,
+                                bool at_return = false) const;
   [[nodiscard]] Table<kernel::process_key, kernel::process> processes() const {
     return Table<kernel::process_key, kernel::process>{table("processes")};
   }
@@ -64,10 +79,15 @@ class KernelProgram {
  private:
   explicit KernelProgram(bpf_object* object) : object_(object) {}
   [[nodiscard]] stream::Result<void> find_place() const;
-  [[nodiscard]] stream::Result<void> try_a_probe() const;
+  [[nodiscard]] stream::Result<void> try_a_probe();
+  [[nodiscard]] stream::Result<Link> attach_several(const char* program, const std::string& path,
+                                                    const std::vector<Place>& places, bool at_return) const;
+  [[nodiscard]] stream::Result<Link> attach_alone(const char* program, const std::string& path, const Place& place,
+                                                  bool at_return) const;
   [[nodiscard]] int table(const char* name) const;
 
   bpf_object* object_;
+  bool several_ = true;  // the kernel sets many probes at once: since Linux 6.6
 };
 
 }  // namespace tocsin::adapters::trace

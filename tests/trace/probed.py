@@ -13,8 +13,8 @@ PROBE = os.environ.get("TRACE_PROBE", "build/release/tests/trace/trace_probe")
 class Probe:
     """A running tracer; `error` says why there is none."""
 
-    def __init__(self, *before):
-        self.process = subprocess.Popen([*before, PROBE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, *arguments, before=()):
+        self.process = subprocess.Popen([*before, PROBE, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.error = json.loads(self.process.stdout.readline()).get("error")
         self.notes = []
 
@@ -30,6 +30,11 @@ class Probe:
         answer = self.ask("read")
         self.notes += answer["notes"]
         return {one["pid"]: one for one in answer["processes"]}
+
+    def one(self, pid):
+        """What it reads of one process, or an empty one."""
+        self.look([pid])
+        return self.read().get(pid, {})
 
     def close(self):
         self.process.stdin.close()
