@@ -119,7 +119,7 @@ OpenOperation open_operation(const RingOperation& from, const Communicator& of, 
 
 // The operations of a communicator run in the order of their launch, but for those of one group: what precedes a group
 // that has begun is done, also where NCCL did not report its end.
-void read_operations(const RingPart& part, Communicator& to, bool& any_started, Duration now) {
+void read_operations(const RingPart& part, Communicator& to, Duration now) {
   std::vector<const RingOperation*> there;
   for (std::size_t i = 0; i < ring_operations; ++i)
     if (const auto& it = part.operations[i];
@@ -131,8 +131,7 @@ void read_operations(const RingPart& part, Communicator& to, bool& any_started, 
   for (const RingOperation* it : there) {  // the newest first
     if (it->group != group || group == 0) later_began |= group_began, group_began = false;
     group = it->group;
-    group_began |= it->started != 0;
-    any_started |= it->channels_started != 0;
+    group_began |= it->channels_started != 0;
     if (!later_began && !ended(*it, now)) to.open.push_back(open_operation(*it, to, now));
   }
   std::reverse(to.open.begin(), to.open.end());
@@ -186,7 +185,7 @@ Result<ProcessRing> read_ring(const std::filesystem::path& path, Duration now) {
   result.pid = writer.l_pid;
   result.interface_version = head.interface_version;
   result.untracked = head.untracked, result.past_launched = head.past_launched;
-  bool any_started = false;
+  bool any_began = false;
   auto part = std::make_unique<RingPart>();
   for (std::size_t i = 0; i < ring_communicators; ++i) {
     const RingCommunicator& from = heads[i];
@@ -200,16 +199,18 @@ Result<ProcessRing> read_ring(const std::filesystem::path& path, Duration now) {
     to.finalized = from.state == communicator_finalized;
     to.launched = from.launched, to.collectives = from.collectives, to.point_to_points = from.point_to_points;
     to.captured = from.captured, to.calls = from.calls;
+    any_began |= from.began != 0;
     if (!to.finalized) {
       if (!file.read(part.get(), 1, offsetof(Ring, parts) + i * sizeof(RingPart))) return torn(path);
-      read_operations(*part, to, any_started, now);
+      read_operations(*part, to, now);
       read_connections(*part, to.launched, to.connections, now);
     }
     if (!foreign || !to.connections.empty()) result.communicators.push_back(std::move(to));
   }
   const auto& all = result.communicators;
-  result.kernels_reported =
-      any_started || std::none_of(all.begin(), all.end(), [](const auto& c) { return c.launched > ring_operations; });
+  result.kernels_reported = any_began || (head.kernels != 0 && std::none_of(all.begin(), all.end(), [](const auto& c) {
+                                            return !c.finalized && c.launched > ring_operations;
+                                          }));
   return result;
 }
 

@@ -56,7 +56,7 @@ struct ProcessRing {
   std::uint64_t interface_version = 0;  // of NCCL's profiler interface
   std::uint64_t untracked = 0;          // communicators for which there was no room
   std::uint64_t past_launched = 0;      // in communicators that are no longer listed
-  bool kernels_reported = true;         // false: NCCL reports no kernels, so nothing is known to be done
+  bool kernels_reported = true;         // false: nothing is known to be done (TOCSIN_NCCL_KERNELS=0)
   std::vector<Communicator> communicators;
 
   [[nodiscard]] trace::ProcessCollectives collectives() const;

@@ -32,7 +32,8 @@ struct RingHead {
   std::uint64_t created;
   std::uint64_t untracked;      // communicators for which there was no room
   std::uint64_t past_launched;  // operations of communicators whose place another has taken
-  std::uint64_t unused[24];
+  std::uint64_t kernels;        // whether NCCL was asked to report when kernels begin and end
+  std::uint64_t unused[23];
 };
 
 struct RingCommunicator {
@@ -47,8 +48,9 @@ struct RingCommunicator {
   std::uint64_t captured;         // of these, launched by a CUDA graph
   std::uint64_t calls;            // of NCCL's functions, as far as it reports them (interface 5 and later)
   std::uint64_t lost_links;       // connections for which there was no room
+  std::uint64_t began;            // operations whose kernel began
   char name[64];
-  std::uint64_t unused[10];
+  std::uint64_t unused[9];
 };
 
 struct RingOperation {

@@ -35,7 +35,7 @@ class NextPlugin {
   [[nodiscard]] static std::uint64_t ours(std::uint64_t handle) noexcept;
 
  private:
-  struct Pair {
+  struct alignas(16) Pair {  // the low bits of its address tell it from a handle of ours
     std::uint64_t ours = 0;
     void* theirs = nullptr;
     std::atomic<bool> busy{false};

@@ -32,13 +32,18 @@ pid_t begun_by = 0;
 int* nccl_mask = nullptr;
 std::atomic<std::uint64_t> own_mask{0}, given_mask{0};
 
+bool off(const char* setting) {
+  const char* value = std::getenv(setting);
+  return value != nullptr && std::strcmp(value, "0") == 0;
+}
+
 // What is on from the start: NCCL takes the mask for an operation when it is launched, so what is turned on once it
 // hangs shows nothing of it.
 std::uint64_t wanted_by_store() {
-  std::uint64_t mask = event_collective | event_point_to_point | event_kernel_channel | event_proxy_operation;
-  const char* steps = std::getenv("TOCSIN_NCCL_STEPS");
-  return steps != nullptr && std::strcmp(steps, "0") == 0 ? mask & ~std::uint64_t{event_proxy_operation}
-                                                          : mask | event_proxy_step;
+  std::uint64_t mask = event_collective | event_point_to_point;
+  if (!off("TOCSIN_NCCL_KERNELS")) mask |= event_kernel_channel;
+  if (!off("TOCSIN_NCCL_STEPS")) mask |= event_proxy_operation | event_proxy_step;
+  return mask;
 }
 
 // The next plugin may change what it wants while it runs.
@@ -60,7 +65,7 @@ void begin(int version, const void* own, Log log) {
   const char* directory = std::getenv("TOCSIN_NCCL_DIR");
   if (directory == nullptr || *directory == '\0') {
     TOCSIN_LOG(log, log_info, "tocsin: TOCSIN_NCCL_DIR is not set, so nothing is recorded");
-  } else if (const char* why = store.open(directory, static_cast<std::uint64_t>(version))) {
+  } else if (const char* why = store.open(directory, static_cast<std::uint64_t>(version), wanted_by_store())) {
     TOCSIN_LOG(log, log_warning, "tocsin: nothing is recorded, as there can be no file in %s: %s", directory, why);
   }
   own_mask = store.is_open() ? wanted_by_store() : 0;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,8 +77,11 @@ bool lock(int file) {
 
 }  // namespace
 
-const char* Store::open(const char* directory, std::uint64_t interface_version) {
+const char* Store::open(const char* directory, std::uint64_t interface_version, std::uint64_t mask) {
   pid_ = ::getpid();
+  rlimit limit{};  // beyond it the kernel sends a signal that ends the process
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < sizeof(Ring))
+    return "files may not be so large (ulimit -f)";
   char path[4096];
   int file = -1;
   for (int attempt = 0; file < 0; ++attempt) {
@@ -106,6 +110,7 @@ const char* Store::open(const char* directory, std::uint64_t interface_version) 
   ring->head.size = sizeof(Ring);
   ring->head.pid = static_cast<std::uint64_t>(pid_);
   ring->head.interface_version = interface_version;
+  ring->head.kernels = (mask & event_kernel_channel) != 0 ? 1 : 0;
   ring->head.created = now();
   std::memset(ring->parts, 0, sizeof ring->parts);  // no page is met for the first time while NCCL waits
   Word{ring->head.magic}.store(ring_magic, std::memory_order_release);
@@ -220,7 +225,10 @@ std::uint64_t Store::channel_started(std::uint64_t parent, const Descriptor& eve
   RingOperation& it = ring_->parts[c].operations[place];
   if ((get(it.position) & position_bits) != rest_of(parent)) return 0;  // its place is another's by now
   const std::uint64_t channel = event.kernel_channel.channel % ring_channels;
-  if (get(it.started) == 0) put(it.started, now()), put(it.gpu_started, event.kernel_channel.gpu_time);
+  if (get(it.started) == 0) {
+    put(it.started, now()), put(it.gpu_started, event.kernel_channel.gpu_time);
+    add_one(ring_->communicators[c].began);
+  }
   Word{it.channels_started}.fetch_or(std::uint64_t{1} << channel, std::memory_order_relaxed);
   return handle(kind_channel, c, place, (rest_of(parent) & position_bits) | channel << 32);
 }

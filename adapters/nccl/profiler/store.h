@@ -13,8 +13,8 @@ namespace tocsin::adapters::nccl {
 // never an address: handles that are stale, or of another process (PXN), lead nowhere wrong.
 class Store {
  public:
-  // Maps the file of this process in the directory. Why it could not, or null.
-  const char* open(const char* directory, std::uint64_t interface_version);
+  // Maps the file of this process in the directory; `mask` is what NCCL is asked to report. Why it could not, or null.
+  const char* open(const char* directory, std::uint64_t interface_version, std::uint64_t mask);
   [[nodiscard]] bool is_open() const noexcept { return ring_ != nullptr; }
 
   // A communicator's place, or -1 where there is none left. Callers take turns.
