@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <sstream>
+#include <utility>
 
 #include "doctest/doctest.h"
 
