@@ -234,8 +234,7 @@ class Watch:
         if now - self.counts_at >= _COUNTS:
             self.counts_at = now
             # What a GPU has done cannot be seen from here without holding it up.
-            launched = None if self.gpu else _launched()
-            if launched is not None:
+            if (launched := None if self.gpu else _launched()) is not None:
                 self.say(f"collectives launched {launched} done {launched - (within or self.computed_at is not None)}")
 
     def _in_collective(self):
@@ -271,9 +270,10 @@ def _distributed():
 
 
 def _launched():
-    """Collectives that this rank has asked its largest group for; none where the group does not count them."""
+    """Collectives that this rank has asked its largest group for; none where it does not count them, or wrap's tracer does."""
+    traced = os.path.exists(os.path.join(os.environ.get("TOCSIN_NCCL_DIR", ""), "traced"))
     with contextlib.suppress(AttributeError, RuntimeError):
-        return _distributed().group.WORLD._get_sequence_number_for_group()
+        return None if traced else _distributed().group.WORLD._get_sequence_number_for_group()
 
 
 def _innermost(optimizer):

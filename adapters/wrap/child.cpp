@@ -32,7 +32,7 @@ void write_at_once(int out) {
   if (::isatty(out) == 0) ::setenv("PYTHONUNBUFFERED", "1", 0);
 }
 
-[[noreturn]] void become(const std::vector<std::string>& command, const std::string& modules, const Signals& signals,
+[[noreturn]] void become(const std::vector<std::string>& command, const Environment& added, const Signals& signals,
                          const Streams& streams) {
   char byte;
   ssize_t go;
@@ -44,7 +44,8 @@ void write_at_once(int out) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-  offer(modules);
+  offer(added.modules);
+  for (const auto& [name, value] : added.variables) ::setenv(name.c_str(), value.c_str(), 1);
   write_at_once(1);
   signals.restore();
   ::execvp(arguments[0], arguments.data());
@@ -54,14 +55,14 @@ void write_at_once(int out) {
 }
 
 // Leads the session, reports the command's pid and then each of its wait statuses.
-[[noreturn]] void hold(const std::vector<std::string>& command, const std::string& modules, const Terminal& terminal,
+[[noreturn]] void hold(const std::vector<std::string>& command, const Environment& added, const Terminal& terminal,
                        const Signals& signals, const Streams& streams, int news, int held) {
   terminal.become_controlling();
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::setpgid(0, 0);
     ::tcsetpgrp(streams.in, ::getpid());
-    become(command, modules, signals, streams);
+    become(command, added, signals, streams);
   }
   [[maybe_unused]] ssize_t written = ::write(news, &pid, sizeof pid);
   signals.restore_for_helper();
@@ -86,7 +87,7 @@ bool read_int(int descriptor, int& value) {
 
 }  // namespace
 
-Child prepare_child(const std::vector<std::string>& command, const std::string& modules, Terminal& terminal,
+Child prepare_child(const std::vector<std::string>& command, const Environment& added, Terminal& terminal,
                     const Signals& signals) {
   Child child;
   Pipe out, err, news, held, gate = make_pipe(), report = make_pipe();
@@ -103,8 +104,8 @@ Child prepare_child(const std::vector<std::string>& command, const std::string& 
   if (pid == 0) {
     held.write.close();  // or it would wait for itself, here and at the gate
     gate.write.close();
-    if (terminal.interactive()) hold(command, modules, terminal, signals, streams, news.write.get(), held.read.get());
-    become(command, modules, signals, streams);
+    if (terminal.interactive()) hold(command, added, terminal, signals, streams, news.write.get(), held.read.get());
+    become(command, added, signals, streams);
   }
   if (pid < 0) {
     child.exec_error = errno;

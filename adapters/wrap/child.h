@@ -27,11 +27,17 @@ struct Child {
   [[nodiscard]] bool started() const noexcept { return pid > 0; }
 };
 
+// What the command's environment has besides ours.
+struct Environment {
+  std::string modules;  // goes behind PYTHONPATH, unless it is empty or already there
+  std::vector<std::pair<std::string, std::string>> variables;
+};
+
 // Forks, and leaves the command waiting at its gate: so that our preparations and the recorder's run side by side. The
 // mask and dispositions are the ones we were started with. Not started: no process was to be had, its errno is in
-// exec_error. modules: goes behind the command's PYTHONPATH, unless it is empty or already there.
-[[nodiscard]] Child prepare_child(const std::vector<std::string>& command, const std::string& modules,
-                                  Terminal& terminal, const Signals& signals);
+// exec_error.
+[[nodiscard]] Child prepare_child(const std::vector<std::string>& command, const Environment& added, Terminal& terminal,
+                                  const Signals& signals);
 
 // Opens the gate; returns when the command runs, or could not be.
 void release(Child& child);

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 #include <vector>
 
+#include "adapters/nccl/reader.h"
 #include "adapters/wrap/supervisor.h"
 
 namespace tocsin::adapters::wrap {
@@ -20,6 +22,7 @@ using schemas::EntryBuilder;
 
 namespace {
 
+constexpr std::size_t most_said = 8;              // lines on stderr in a run
 constexpr stream::Duration described_after = 2s;  // a collective that is open for so long is written down in full
 
 // Descriptors of probes, programs and tables of the kernel.
@@ -53,30 +56,62 @@ void CollectiveWatch::leave_probes() {
   [[maybe_unused]] const trace::Tracer* left = tracer_.release();  // the end of our process closes it, and the pipe
 }
 
-void CollectiveWatch::start() {
+void CollectiveWatch::load_tracer() {
   auto started = trace::Tracer::start();
   if (started) tracer_ = std::move(*started);
   else why_not_ = started.error().message;
+  // Where collectives are counted here, tocsin.py leaves out its own counts.
+  if (tracer_ && !rings_.empty()) std::ofstream{rings_ / "traced"};
+}
+
+void CollectiveWatch::say_once(std::string line) {
+  if (said_.size() < most_said && said_.insert(line).second) ::fprintf(stderr, "tocsin: %s\n", line.c_str());
 }
 
 void CollectiveWatch::look(const std::unordered_map<pid_t, Process>& processes,
                            const std::map<pid_t, std::uint32_t>& ranks) {
-  if (!why_not_.empty() && ranks.size() > 1)
-    ::fprintf(stderr, "tocsin: collectives are not seen: %s\n", std::exchange(why_not_, {}).c_str());
+  if (!std::exchange(looked_, true)) load_tracer();
+  if (!why_not_.empty() && ranks.size() > 1) say_once("collectives are not traced: " + std::exchange(why_not_, {}));
   ranks_.clear();
-  if (!tracer_) return;
-  std::vector<pid_t> pids;
-  for (const auto& [pid, process] : processes) pids.push_back(pid);
-  std::sort(pids.begin(), pids.end());
-  tracer_->look(pids);
-  for (trace::ProcessTrace& trace : tracer_->read())
-    if (const auto rank = ranks.find(trace.collectives.pid); rank != ranks.end())
-      ranks_.insert_or_assign(rank->second, std::move(trace.collectives));
-  for (const std::string& note : tracer_->take_notes()) ::fprintf(stderr, "tocsin: %s\n", note.c_str());
+  if (tracer_) {
+    std::vector<pid_t> pids;
+    for (const auto& [pid, process] : processes) pids.push_back(pid);
+    std::sort(pids.begin(), pids.end());
+    tracer_->look(pids);
+    for (trace::ProcessTrace& trace : tracer_->read())
+      if (const auto rank = ranks.find(trace.collectives.pid); rank != ranks.end())
+        ranks_.insert_or_assign(rank->second, std::move(trace));
+    for (std::string& note : tracer_->take_notes()) say_once(std::move(note));
+  }
+  if (!rings_.empty()) look_at_nccl(ranks);
+}
+
+// What the plugin reports of NCCL takes the place of what the tracer counts of it, which are launches alone.
+void CollectiveWatch::look_at_nccl(const std::map<pid_t, std::uint32_t>& ranks) {
+  nccl::Rings rings = nccl::read_rings(rings_);
+  std::error_code error;
+  for (const auto& file : rings.ended) std::filesystem::remove(file, error);
+  for (const stream::Error& unread : rings.unread) say_once(unread.message);
+  for (const nccl::ProcessRing& ring : rings.processes) {
+    const auto rank = ranks.find(ring.pid);
+    if (rank == ranks.end() || ring.communicators.empty()) continue;
+    trace::ProcessCollectives all = ring.collectives();
+    if (const auto traced = ranks_.find(rank->second); traced != ranks_.end()) {
+      for (const trace::GroupTrace& group : traced->second.groups) {
+        if (group.library == trace::GroupTrace::Library::nccl) continue;
+        all.launched += group.launched;
+        if (all.done && group.done) *all.done += *group.done;
+      }
+      const auto& other = traced->second.collectives.oldest;
+      if (other && (!all.oldest || all.oldest->open < other->open)) all.oldest = other;
+    }
+    ranks_[rank->second].collectives = std::move(all);
+  }
 }
 
 void CollectiveWatch::write(EntryBuilder& entry, stream::Time now, const std::string& node) const {
-  for (const auto& [rank, seen] : ranks_) {
+  for (const auto& [rank, trace] : ranks_) {
+    const trace::ProcessCollectives& seen = trace.collectives;
     const EntryBuilder::Member member{stream::Level::rank, rank, node, {}};
     const EntryBuilder::Value counts[] = {
         {"collective_launched", static_cast<double>(seen.launched), {}, false},
@@ -84,7 +119,8 @@ void CollectiveWatch::write(EntryBuilder& entry, stream::Time now, const std::st
         {"collective_done", static_cast<double>(seen.done.value_or(0)), {}, false}};
     entry.sample(now, member, std::span{counts, seen.done ? 3u : 2u}, "tracer");
   }
-  for (const auto& [rank, seen] : ranks_) {
+  for (const auto& [rank, trace] : ranks_) {
+    const trace::ProcessCollectives& seen = trace.collectives;
     if (!seen.oldest || seen.oldest->open < described_after) continue;
     const EntryBuilder::Member member{stream::Level::rank, rank, node, {}};
     const trace::OpenCollective& open = *seen.oldest;
@@ -99,8 +135,8 @@ void CollectiveWatch::write(EntryBuilder& entry, stream::Time now, const std::st
 
 stream::Duration CollectiveWatch::longest_open() const {
   stream::Duration longest{};
-  for (const auto& [rank, seen] : ranks_)
-    if (seen.oldest) longest = std::max(longest, seen.oldest->open);
+  for (const auto& [rank, trace] : ranks_)
+    if (trace.collectives.oldest) longest = std::max(longest, trace.collectives.oldest->open);
   return longest;
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
-#include <span>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "adapters/trace/tracer.h"
 #include "adapters/wrap/process_tree.h"
@@ -13,15 +14,15 @@
 
 namespace tocsin::adapters::wrap {
 
-// Which collectives the ranks of this node have entered and completed, by the tracer. Where there can be none, it says
-// so once, when a job of several ranks runs. Owned by the Recorder.
+// Which collectives the ranks of this node have entered and completed: by the tracer, and by our plugin in NCCL. Where
+// there can be no tracer, it says so once, when a job of several ranks runs. Owned by the Recorder.
 class CollectiveWatch {
  public:
   ~CollectiveWatch();
 
-  // As soon as the command runs: a library is attached to before it is first called.
-  void start();
-  // Once a second. `ranks`: of this node, with the process that does a rank's work.
+  // `rings`: the directory in which our plugin writes; empty: nowhere.
+  void begin(std::filesystem::path rings) { rings_ = std::move(rings); }
+  // Once a second; the first time it loads the tracer. `ranks`: of this node, with the process that does a rank's work.
   void look(const std::unordered_map<pid_t, Process>& processes, const std::map<pid_t, std::uint32_t>& ranks);
   // What the last look saw.
   void write(schemas::EntryBuilder& entry, stream::Time now, const std::string& node) const;
@@ -29,13 +30,19 @@ class CollectiveWatch {
   [[nodiscard]] stream::Duration longest_open() const;
 
  private:
+  void load_tracer();
+  void look_at_nccl(const std::map<pid_t, std::uint32_t>& ranks);
+  void say_once(std::string line);
   // The kernel takes some 50 ms to remove a probe, when its last descriptor is closed. A process that outlives us
   // closes them, so that nobody waits for it.
   void leave_probes();
 
+  std::filesystem::path rings_;
+  bool looked_ = false;
   std::unique_ptr<trace::Tracer> tracer_;
-  std::string why_not_;  // not printed yet
-  std::map<std::uint32_t, trace::ProcessCollectives> ranks_;
+  std::string why_not_;         // not printed yet
+  std::set<std::string> said_;  // lines that were printed
+  std::map<std::uint32_t, trace::ProcessTrace> ranks_;
 };
 
 }  // namespace tocsin::adapters::wrap

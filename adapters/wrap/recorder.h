@@ -34,10 +34,11 @@ struct RecorderSetup {
   RunClock clock;
   pid_t parent = 0;  // whose descendants are looked at
   unsigned restarts = 0;
-  int out = -1, err = -1;  // the command's bytes
-  int control = -1;        // RunStates; its end: the parent has gone
-  int ready = -1;          // receives one byte when the command may start
-  RunState known;          // as it was when this recorder was started
+  std::filesystem::path rings;  // where NCCL in the job's processes writes; empty: nowhere
+  int out = -1, err = -1;       // the command's bytes
+  int control = -1;             // RunStates; its end: the parent has gone
+  int ready = -1;               // receives one byte when the command may start
+  RunState known;               // as it was when this recorder was started
   Legacy* legacy = nullptr;
 };
 

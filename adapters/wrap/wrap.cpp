@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "adapters/nccl/environment.h"
 #include "adapters/wrap/pass_through.h"
 #include "adapters/wrap/recorder.h"
 #include "adapters/wrap/run_directory.h"
@@ -43,6 +44,12 @@ bool wait_for_journal(const std::filesystem::path& directory, int parent) {
   return true;
 }
 
+// In memory, since a file on a slow disk would slow the job down. Empty: there can be none.
+std::filesystem::path make_ring_directory() {
+  char name[] = "/dev/shm/tocsin-XXXXXX";
+  return ::mkdtemp(name) != nullptr ? name : "";
+}
+
 int end_as(int status) {
   if (WIFSIGNALED(status)) die_by_signal(WTERMSIG(status));
   return WEXITSTATUS(status);
@@ -73,6 +80,8 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   setup.options = &options;
   setup.parent = ::getpid();
   setup.legacy = share_legacy();
+
+  setup.rings = make_ring_directory();
 
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // a rank whose launcher went stays our descendant
   Signals signals;
@@ -105,7 +114,10 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   recorder.start(signals, setup.clock.now());
   ready.write.close();
   Terminal terminal;
-  Child child = prepare_child(options.command, options.modules.string(), terminal, signals);
+  nccl::NcclEnvironment nccl = nccl::nccl_environment(setup.rings);
+  if (setup.rings.empty()) nccl.variables.clear();
+  Child child =
+      prepare_child(options.command, {options.modules.string(), std::move(nccl.variables)}, terminal, signals);
   pollfd first_frame{ready.read.get(), POLLIN, 0};
   ::poll(&first_frame, 1, start_patience);
 
@@ -121,6 +133,7 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   pass.settle(options.recorder_wait, options.engine_wait, [&] { alive.write.close(); });
   if (!options.quiet && std::filesystem::exists(setup.directory, error))
     ::dprintf(STDERR_FILENO, "tocsin: the journal is in %s\n", setup.directory.c_str());
+  std::filesystem::remove_all(setup.rings, error);
   return end_as(state.status);
 }
 

@@ -12,11 +12,11 @@ ALONE = {"hangs": "sleeps", "loops": "loops in Python", "locks": "waits for a lo
 TOGETHER = {"mismatch": "calls another collective", "order": "enters two groups in another order"}
 
 
-def hang(launcher, program, ranks, fault, culprit, *options, silent=False, lasts=30.0):
+def hang(launcher, program, ranks, fault, culprit, *options, silent=False, lasts=25.0):
     words = {**ALONE, **TOGETHER}.get(fault, "is stopped")
     how = ", ".join([*(o.lstrip("-") for o in options if not o.isdigit()), *(["nothing printed"] if silent else [])])
-    name = f"collectives: {launcher}, {ranks} ranks{', ' + how if how else ''}: rank {culprit} {words}" + (f" for {lasts:.0f} s" if lasts != 30 else "")
-    length = {"plain.py": plain(75), "acc.py": ["--steps", "700"], "lit.py": ["--steps", "450"]}[program]
+    name = f"collectives: {launcher}, {ranks} ranks{', ' + how if how else ''}: rank {culprit} {words}" + (f" for {lasts:.0f} s" if lasts != 25 else "")
+    length = {"plain.py": plain(50), "acc.py": ["--steps", "500"], "lit.py": ["--steps", "350"]}[program]
     # Of two ranks that wait in two groups none is at fault alone.
     return Scenario(name, launcher, program, ranks, [*length, *options, *(["--silent"] if silent else [])],
                     fault="" if fault == "stop" else f"{fault}:{culprit}", signal=f"stop:{lasts:.0f}" if fault == "stop" else "",
