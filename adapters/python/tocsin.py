@@ -270,7 +270,7 @@ def _distributed():
 
 
 def _launched():
-    """Collectives that this rank has asked its largest group for; none where it does not count them, or wrap's tracer does."""
+    """Collectives that this rank has asked its largest group for; none where nobody, or wrap itself, counts them."""
     traced = os.path.exists(os.path.join(os.environ.get("TOCSIN_NCCL_DIR", ""), "traced"))
     with contextlib.suppress(AttributeError, RuntimeError):
         return None if traced else _distributed().group.WORLD._get_sequence_number_for_group()

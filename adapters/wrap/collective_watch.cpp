@@ -22,7 +22,7 @@ using schemas::EntryBuilder;
 
 namespace {
 
-constexpr std::size_t most_said = 8;              // lines on stderr in a run
+constexpr std::size_t most_printed = 8;              // lines on stderr in a run
 constexpr stream::Duration described_after = 2s;  // a collective that is open for so long is written down in full
 
 // Descriptors of probes, programs and tables of the kernel.
@@ -65,7 +65,7 @@ void CollectiveWatch::load_tracer() {
 }
 
 void CollectiveWatch::say_once(std::string line) {
-  if (said_.size() < most_said && said_.insert(line).second) ::fprintf(stderr, "tocsin: %s\n", line.c_str());
+  if (printed_.size() < most_printed && printed_.insert(line).second) ::fprintf(stderr, "tocsin: %s\n", line.c_str());
 }
 
 void CollectiveWatch::look(const std::unordered_map<pid_t, Process>& processes,

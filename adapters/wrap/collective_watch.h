@@ -41,7 +41,7 @@ class CollectiveWatch {
   bool looked_ = false;
   std::unique_ptr<trace::Tracer> tracer_;
   std::string why_not_;         // not printed yet
-  std::set<std::string> said_;  // lines that were printed
+  std::set<std::string> printed_;  // lines that were printed
   std::map<std::uint32_t, trace::ProcessTrace> ranks_;
 };
 
