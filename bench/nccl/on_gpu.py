@@ -1,7 +1,10 @@
 """Two ranks of NCCL on one GPU with the profiler plugin: what the rings and RAS show of late, busy, stopped and mismatched
 ranks, and what the plugin costs a step. Results in docs: bench/RESULTS.md.
 
-    on_gpu.py FOLDER        with libnccl-profiler-tocsin.so, nccl_look and, where they are there, py-spy and libnccl.so.2.xz
+    on_gpu.py FOLDER [stages] [steady] [own]    all parts, or some; seconds at most: LIMIT (240)
+
+FOLDER has libnccl-profiler-tocsin.so, nccl_look (linked statically) and, where they are there, py-spy and libnccl.so.2.xz,
+an NCCL of 2.30 or later, which lets two ranks share a GPU.
 """
 
 import ctypes
@@ -18,6 +21,8 @@ import time
 from pathlib import Path
 
 tools = Path(sys.argv[1]).resolve()
+parts = sys.argv[2:] or ["stages", "steady", "own"]
+most = float(os.environ.get("LIMIT", "240"))
 here = Path(__file__).resolve().parent
 out = Path(os.environ.get("OUT", "/tmp/nccl-on-gpu"))
 out.mkdir(parents=True, exist_ok=True)
@@ -206,19 +211,19 @@ if (tools / "libnccl.so.2.xz").exists():
         shutil.copyfileobj(packed, whole, 1 << 20)
     newer = {"LD_PRELOAD": str(scratch / "libnccl.so.2"), "NCCL_MULTI_RANK_GPU_ENABLE": "1"}
 say("prepared")
-works = bool(newer) and stages("newer", {**newer, **plugin})
-own_works = None
-if not works:
-    own_works = stages("hosts", {"HOSTS": "1", **plugin})
+works = bool(newer)
+if "stages" in parts and not (works and stages("newer", {**newer, **plugin})):
+    works = False
+    stages("hosts", {"HOSTS": "1", **plugin})
 how = newer if works else {"HOSTS": "1"}
 mps = {}
 if control := shutil.which("nvidia-cuda-mps-control"):
     mps = {"CUDA_MPS_PIPE_DIRECTORY": "/tmp/mps", "CUDA_MPS_LOG_DIRECTORY": "/tmp/mps-log"}
     say("MPS", subprocess.run([control, "-d"], env={**os.environ, **mps}, capture_output=True, text=True, timeout=20))
-kinds = {"none": {}, "plugin": plugin, "no-steps": {**plugin, "TOCSIN_NCCL_STEPS": "0"}}
+kinds = {"none": {}, "plugin": plugin, "no-kernels": {**plugin, "TOCSIN_NCCL_KERNELS": "0"}}
 results = {kind: [] for kind in kinds}
-for i, kind in enumerate("none plugin no-steps plugin none no-steps none no-steps plugin none plugin no-steps".split()):
-    if time.monotonic() - begun > float(os.environ.get("LIMIT", "240")) - 20:
+for i, kind in enumerate("none plugin no-kernels plugin no-kernels none no-kernels none plugin".split() * 2):
+    if "steady" not in parts or time.monotonic() - begun > most - 20:
         break
     done = steady(f"{kind}-{i}", {**how, **mps, **kinds[kind]}, 5)
     if done is None and not mps:
@@ -231,6 +236,6 @@ say("median, 10th percentile of a step and CPU of rank 0 in ms:", json.dumps(res
 if control:
     say("MPS ends", subprocess.run([control], input="quit\n", env={**os.environ, "CUDA_MPS_PIPE_DIRECTORY": "/tmp/mps"},
                                    capture_output=True, text=True, timeout=20).returncode)
-if own_works is None and time.monotonic() - begun < float(os.environ.get("LIMIT", "240")) - 15:
+if "own" in parts and time.monotonic() - begun < most - 15:
     steady("own-nccl", {"HOSTS": "1", **plugin}, 3)
 say("end")
