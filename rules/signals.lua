@@ -121,6 +121,9 @@ signals {
       .. "lasts. `doing` is one of collective, loading, saving, compiling, computing, lock, reading and own (the "
       .. "program's own code); `unchanged` is for how long the program's own frames have been the same.",
     fields = { where = "text", doing = "text", unchanged = "seconds" } },
+  bundle = { kind = "event", unit = "none", owner = "job", source = sampler,
+    documentation = "Evidence was gathered beside the journal: stacks, flight recorder dumps, kernel log.",
+    fields = { path = "text" } },
   stacks = { kind = "event", unit = "none", owner = "job", source = sampler,
     documentation = "The stacks of a node's ranks, equal ones together.", fields = { text = "text" } },
   rank_hung = { kind = "gauge", unit = "none", owner = "rank",

@@ -324,7 +324,8 @@ int Recorder::run() {
                    {err_.open && !quiet ? err_.descriptor : -1, POLLIN, 0},
                    {reload_.descriptor(), POLLIN, 0},
                    {gpus_.descriptor(), POLLIN, 0},
-                   {stacks_.descriptor(), POLLIN, 0}};
+                   {stacks_.stacks_descriptor(), POLLIN, 0},
+                   {stacks_.bundle_descriptor(), POLLIN, 0}};
     if (::poll(at, std::size(at), milliseconds_until(quiet ? std::min(quiet_until, wake) : wake, now)) < 0) continue;
     if (at[0].revents != 0) {
       take_state();
@@ -335,7 +336,7 @@ int Recorder::run() {
     if (at[2].revents != 0) more |= read(err_);
     if ((at[1].revents | at[2].revents) != 0 && !more) quiet_until = setup_.clock.now() + between_reads;
     if (at[4].revents != 0) look_at_gpus();
-    if (at[5].revents != 0) look_at_stacks();
+    if ((at[5].revents | at[6].revents) != 0) look_at_stacks();
     if (at[3].revents != 0) {
       if (auto pack = reload_.poll()) {
         if (*pack) {

@@ -100,7 +100,7 @@ class Recorder {
   LoneProcess lone_;
   GpuWatch gpus_;
   CollectiveWatch collectives_;
-  StackWatch stacks_;
+  StackWatch stacks_{setup_.directory, setup_.job, setup_.node};
   std::vector<Rank> ranks_;
   std::optional<HostMemory> memory_;
   Reload reload_;

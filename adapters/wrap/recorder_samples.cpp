@@ -134,7 +134,7 @@ void Recorder::look_at_collectives() {
 void Recorder::look_at_stacks() {
   entry_.clear();
   about_attempt();
-  stacks_.write(entry_, setup_.clock.now(), setup_.node);
+  stacks_.write(entry_, setup_.clock.now());
   if (entry_.empty()) entry_.clear();
   recording_.append(entry_);
 }

@@ -1,6 +1,7 @@
 #include "adapters/wrap/stack_watch.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,13 +31,25 @@ void StackWatch::look(stream::Time now, stream::Duration open, std::span<const e
   }
   if (ranks.empty() || taker_.running() || now < next_) return;
   if (open < std::clamp<stream::Duration>(usual_ + usual_ / 2, earliest, latest)) return;
-  taker_.start(ranks);
+  targets_.assign(ranks.begin(), ranks.end());
+  taker_.start(targets_);
   next_ = now + (++taken_ < first_ones ? between_first : between);
 }
 
-void StackWatch::write(EntryBuilder& entry, stream::Time now, const std::string& node) {
-  if (!taker_.running()) return;
-  const auto stacks = taker_.poll();
+void StackWatch::write(EntryBuilder& entry, stream::Time now) {
+  if (taker_.running()) write_stacks(entry, now);
+  if (bundle_.running()) write_bundle(entry, now);
+}
+
+void StackWatch::write_bundle(EntryBuilder& entry, stream::Time now) {
+  const auto report = bundle_.poll();
+  if (!report) return;
+  const EntryBuilder::Field fields[] = {{"path", 0, report->name, true}};
+  entry.event(now, EntryBuilder::job(), "bundle", fields, "sampler");
+}
+
+void StackWatch::write_stacks(EntryBuilder& entry, stream::Time now) {
+  auto stacks = taker_.poll();
   if (!stacks) return;
   for (const evidence::ProcessStack& stack : *stacks) {
     if (!stack.rank) continue;
@@ -47,11 +60,14 @@ void StackWatch::write(EntryBuilder& entry, stream::Time now, const std::string&
     const EntryBuilder::Field fields[] = {{"where", 0, place.text, true},
                                           {"doing", 0, place.doing, true},
                                           {"unchanged", stream::seconds(now - seen->second.since), {}, false}};
-    entry.event(now, {stream::Level::rank, *stack.rank, node, {}}, "stack", fields, "sampler");
+    entry.event(now, {stream::Level::rank, *stack.rank, node_, {}}, "stack", fields, "sampler");
   }
   const std::string text = evidence::text_of(evidence::groups_of(*stacks));
   const EntryBuilder::Field fields[] = {{"text", 0, text, true}};
   entry.event(now, EntryBuilder::job(), "stacks", fields, "sampler");
+  if (taken_ == first_ones - 1)  // refused where the last bundle is young
+    std::ignore = bundle_.begin(
+        {.run = run_, .job = job_, .node = node_, .now = now, .targets = targets_, .stacks = std::move(*stacks)});
 }
 
 }  // namespace tocsin::adapters::wrap

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "adapters/evidence/bundle.h"
 #include "adapters/evidence/stack_taker.h"
 #include "schemas/codec.h"
 #include "stream/values/time.h"
@@ -12,14 +16,19 @@
 namespace tocsin::adapters::wrap {
 
 // Takes the stacks of this node's ranks at the first sign of a hang, before it is an alert, twice more within seconds,
-// which tells a loop from work, and then now and then while it lasts. Owned by the Recorder.
+// which tells a loop from work, and then now and then while it lasts. With the second of them it gathers a bundle
+// beside the journal. Owned by the Recorder.
 class StackWatch {
  public:
+  StackWatch(std::filesystem::path run, std::string job, std::string node)
+      : run_(std::move(run)), job_(std::move(job)), node_(std::move(node)) {}
+
   // Once a second. `open`: how long a collective has been open; `ranks`: whose stacks are taken.
   void look(stream::Time now, stream::Duration open, std::span<const evidence::StackTarget> ranks);
-  [[nodiscard]] int descriptor() const noexcept { return taker_.descriptor(); }
-  // Writes the stacks that have been taken since.
-  void write(schemas::EntryBuilder& entry, stream::Time now, const std::string& node);
+  [[nodiscard]] int stacks_descriptor() const noexcept { return taker_.descriptor(); }
+  [[nodiscard]] int bundle_descriptor() const noexcept { return bundle_.descriptor(); }
+  // Writes what has been taken since.
+  void write(schemas::EntryBuilder& entry, stream::Time now);
 
  private:
   struct Seen {
@@ -27,7 +36,14 @@ class StackWatch {
     stream::Time since{};
   };
 
+  void write_stacks(schemas::EntryBuilder& entry, stream::Time now);
+  void write_bundle(schemas::EntryBuilder& entry, stream::Time now);
+
+  std::filesystem::path run_;
+  std::string job_, node_;
+  std::vector<evidence::StackTarget> targets_;
   evidence::StackTaker taker_;
+  evidence::Bundle bundle_;
   std::map<std::uint32_t, Seen> seen_;  // in this hang
   stream::Duration usual_{};            // the longest that a collective was open and completed; it fades
   stream::Duration open_{};             // at the last look

@@ -138,13 +138,14 @@ def decoding(rank):
 
 
 def fetch(rank):
-    """In a loader worker: it never gives this item."""
+    """In a loader worker: each is late once."""
     global _first
-    if NAME != "stuck_loader" or WHO != str(rank):
+    if NAME != "stuck_loader" or WHO != str(rank) or _hung:
         return
     if _first is None and (FOLDER / "first").exists():
         _first = (FOLDER / "first").stat().st_mtime
     if due("stuck_loader", rank):
+        _hung.append(rank)
         time.sleep(LASTS)
 
 
