@@ -28,6 +28,8 @@ void add_ingest_command(CLI::App& app, int& status);
 void add_wrap_command(CLI::App& app, int& status);
 // `stacks` takes the stacks of running processes; `bundle` shows what was gathered at a hang, and gathers.
 void add_evidence_commands(CLI::App& app, int& status);
+// `trace` counts the calls of running processes.
+void add_trace_command(CLI::App& app, int& status);
 // `run` and `forward`, with those of topics and `record`.
 void add_service_commands(CLI::App& app, int& status);
 // `topics create|check|read`.

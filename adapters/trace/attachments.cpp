@@ -43,7 +43,10 @@ void Attachments::attach(pid_t pid, const MappedLibrary& library) {
   if (attached_.contains({mapped.device, mapped.inode})) return;
   const std::string path = reachable_path(pid, mapped);
   const journal::File file{path.empty() ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (!file) return note(mapped.path + " cannot be opened, so its calls are not counted");
+  if (!file)
+    return note(mapped.path +
+                " cannot be opened, so its calls are not counted; for processes of other users that needs the "
+                "capability SYS_PTRACE");
   attached_.emplace(mapped.device, mapped.inode);
   const auto probes = probes_of(library.kind);
   std::vector<std::string_view> names;

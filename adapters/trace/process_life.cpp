@@ -58,8 +58,9 @@ stream::Result<std::string> maps_of(pid_t pid) {
   const journal::File file = open_proc(pid, "maps");
   const auto failed = [&] {
     if (errno != EACCES && errno != EPERM) return stream::Error{stream::Errc::not_found, "the process has gone"};
-    return stream::Error{stream::Errc::refused,
-                         "processes of other users are not traced: that needs the capability SYS_PTRACE"};
+    return stream::Error{
+        stream::Errc::refused,
+        "the libraries of processes of other users cannot be found: that needs the capability SYS_PTRACE"};
   };
   if (!file) return failed();
   std::string text;

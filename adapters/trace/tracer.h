@@ -65,7 +65,7 @@ struct ProcessTrace {
 
 // Sees what processes call in the libraries of training, by uprobes that count in the kernel. A probe sits on a file,
 // so it counts every process of the machine that runs the file; the tracer reports those that it was asked to look at.
-// It changes nothing in a process, and costs a microsecond or two at each probed call.
+// It changes nothing in a process, and costs about half a microsecond at each probed call.
 //
 //   auto tracer = Tracer::start();           // once, before the command starts: a probe must be there before the call
 //   (*tracer)->look(pids);                   // once a second or more often: finds libraries in new processes
@@ -74,10 +74,10 @@ struct ProcessTrace {
 // Owned by one thread.
 class Tracer {
  public:
-  // How often a process may call one kind of function: a call costs about a microsecond, so this is about a hundredth
-  // of a core. One that calls more often for three seconds ends the probes of that kind on the library, and a note says
-  // so.
-  static constexpr double most_calls_per_second = 10'000;
+  // How often a process may call one kind of function: a call costs about half a microsecond, so this is about a
+  // hundredth of a core. One that calls more often for three seconds ends the probes of that kind on the library, and a
+  // note says so.
+  static constexpr double most_calls_per_second = 20'000;
 
   // An error names what is missing and how to allow it, in one line.
   [[nodiscard]] static stream::Result<std::unique_ptr<Tracer>> start(double budget = most_calls_per_second);

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+CALLER = os.environ.get("TRACE_CALLER", "build/release/tests/trace/trace_caller")
 PROBE = os.environ.get("TRACE_PROBE", "build/release/tests/trace/trace_probe")
 
 
@@ -40,6 +41,30 @@ class Probe:
         self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
+
+
+class Caller:
+    """A process that calls what it is asked to call."""
+
+    def __init__(self, test, *before, program=CALLER):
+        self.process = subprocess.Popen([*before, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        test.addCleanup(self.end)
+
+    def send(self, *words):
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        return self.process.stdout.readline().split()
+
+    def ask(self, *words):
+        self.send(*words)
+        return self.answer()
+
+    def end(self):
+        self.process.kill()
+        self.process.communicate()
 
 
 def descendants(pid):

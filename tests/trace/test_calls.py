@@ -1,37 +1,11 @@
 """Calls of stub libraries under NVIDIA's names: every count is exact, over threads, processes, forks and execs."""
 
 import os
-import subprocess
 import unittest
 
-from probed import Probe, skip_without, until
+from probed import Caller, Probe, skip_without, until
 
-CALLER = os.environ.get("TRACE_CALLER", "build/release/tests/trace/trace_caller")
 UNLIMITED = "1e12"
-
-
-class Caller:
-    """A process that calls what it is asked to call."""
-
-    def __init__(self, test):
-        self.process = subprocess.Popen([CALLER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.pid = self.process.pid
-        test.addCleanup(self.end)
-
-    def send(self, *words):
-        self.process.stdin.write(" ".join(map(str, words)) + "\n")
-        self.process.stdin.flush()
-
-    def answer(self):
-        return self.process.stdout.readline().split()
-
-    def ask(self, *words):
-        self.send(*words)
-        return self.answer()
-
-    def end(self):
-        self.process.kill()
-        self.process.communicate()
 
 
 def counts(one):
