@@ -9,8 +9,10 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <set>
 #include <string_view>
 
 #include "adapters/nccl/names.h"
@@ -117,8 +119,8 @@ OpenOperation open_operation(const RingOperation& from, const Communicator& of, 
   return result;
 }
 
-// The operations of a communicator run in the order of their launch, but for those of one group: what precedes a group
-// that has begun is done, also where NCCL did not report its end.
+// The operations of a communicator run in the order of their launch, but for those of one group. So what precedes a
+// group that has begun is done, also where NCCL did not report its end; and what is behind an open one is open.
 void read_operations(const RingPart& part, Communicator& to, Duration now) {
   std::vector<const RingOperation*> there;
   for (std::size_t i = 0; i < ring_operations; ++i)
@@ -126,15 +128,64 @@ void read_operations(const RingPart& part, Communicator& to, Duration now) {
         it.position != 0 && it.position % ring_operations == i && it.position <= to.launched)
       there.push_back(&it);
   std::sort(there.begin(), there.end(), [](const auto* a, const auto* b) { return a->position > b->position; });
+  std::vector<const RingOperation*> undone;
   bool later_began = false, group_began = false;
   std::uint64_t group = 0;
   for (const RingOperation* it : there) {  // the newest first
     if (it->group != group || group == 0) later_began |= group_began, group_began = false;
     group = it->group;
     group_began |= it->channels_started != 0;
-    if (!later_began && !ended(*it, now)) to.open.push_back(open_operation(*it, to, now));
+    if (!later_began && !ended(*it, now)) undone.push_back(it);
   }
-  std::reverse(to.open.begin(), to.open.end());
+  for (auto it = undone.rbegin(); it != undone.rend(); ++it) {
+    const bool open = !to.open.empty() || ((*it)->flags & operation_reported) != 0 || (*it)->channels_started != 0;
+    (open ? to.open : to.unreported).push_back(open_operation(**it, to, now));
+  }
+}
+
+using Members = std::vector<Communicator*>;
+
+// The collective with a number, where it may not be done.
+const OpenOperation* undone(const Communicator& of, std::uint64_t number) {
+  for (const auto* list : {&of.unreported, &of.open})
+    for (const OpenOperation& it : *list)
+      if (!it.point_to_point && it.is.sequence == number) return &it;
+  return nullptr;
+}
+
+// What all members have launched may be done, unless it is not the same.
+std::uint64_t last_that_may_be_done(const Members& members) {
+  const auto* least = *std::min_element(members.begin(), members.end(),
+                                        [](const auto* a, const auto* b) { return a->collectives < b->collectives; });
+  const std::uint64_t number = least->collectives;
+  const OpenOperation* first = undone(*least, number);
+  for (const Communicator* member : members)
+    if (const OpenOperation* it = undone(*member, number);
+        first != nullptr && it != nullptr &&
+        (it->is.function != first->is.function || it->is.arguments != first->is.arguments))
+      return number - 1;
+  return number;
+}
+
+void compare_ranks(std::vector<ProcessRing>& processes) {
+  std::map<std::uint64_t, Members> by_hash;
+  for (ProcessRing& process : processes)
+    for (Communicator& it : process.communicators)
+      if (!it.finalized && it.ranks > 1) by_hash[it.hash].push_back(&it);
+  for (auto& [hash, members] : by_hash) {
+    std::set<std::uint32_t> ranks;
+    for (const Communicator* it : members) ranks.insert(it->rank);
+    if (ranks.size() != members.front()->ranks) continue;
+    const std::uint64_t last = last_that_may_be_done(members);
+    for (Communicator* it : members) {
+      auto& maybe = it->unreported;
+      const auto from = std::find_if(maybe.begin(), maybe.end(), [&](const OpenOperation& one) {
+        return !one.point_to_point && one.is.sequence > last;
+      });
+      it->open.insert(it->open.begin(), std::make_move_iterator(from), std::make_move_iterator(maybe.end()));
+      maybe.erase(from, maybe.end());
+    }
+  }
 }
 
 void read_connections(const RingPart& part, std::uint64_t launched, std::vector<Connection>& to, Duration now) {
@@ -196,6 +247,7 @@ Result<ProcessRing> read_ring(const std::filesystem::path& path, Duration now) {
     to.group = foreign ? "" : name.empty() ? hex(from.hash) : name + " " + hex(from.hash);
     to.hash = from.hash;
     to.ranks = static_cast<std::uint32_t>(from.ranks), to.rank = static_cast<std::uint32_t>(from.rank);
+    to.nodes = static_cast<std::uint32_t>(from.nodes);
     to.finalized = from.state == communicator_finalized;
     to.launched = from.launched, to.collectives = from.collectives, to.point_to_points = from.point_to_points;
     to.captured = from.captured, to.calls = from.calls;
@@ -244,6 +296,7 @@ Rings read_rings(const std::filesystem::path& directory, Duration now) {
     else result.unread.push_back(ring.error());
   }
   if (error) result.unread.push_back({Errc::io, directory.string() + ": " + error.message()});
+  compare_ranks(result.processes);
   std::sort(result.processes.begin(), result.processes.end(),
             [](const auto& a, const auto& b) { return a.pid < b.pid; });
   std::sort(result.ended.begin(), result.ended.end());

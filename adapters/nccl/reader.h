@@ -42,12 +42,14 @@ struct Connection {
 struct Communicator {
   std::string group;  // its hash, after the name that the job gave it: "default_pg 0x7d5e92a0b1c2d3e4"
   std::uint64_t hash = 0;
-  std::uint32_t ranks = 0, rank = 0;
+  std::uint32_t ranks = 0, rank = 0, nodes = 0;
   bool finalized = false;
   std::uint64_t launched = 0, collectives = 0, point_to_points = 0, captured = 0;
   std::uint64_t calls =
       0;  // more than what was launched: NCCL does some without reporting them (copy engines, one rank)
   std::vector<OpenOperation> open;  // oldest first
+  // Launched last, before those: whether they are done, NCCL was not asked to report (Store::reports_kernel).
+  std::vector<OpenOperation> unreported;
   std::vector<Connection> connections;
 };
 
@@ -71,7 +73,8 @@ struct Rings {
   std::vector<std::filesystem::path> ended;  // files of processes that have ended: may be deleted
   std::vector<stream::Error> unread;
 };
-// Those of all processes that write into a directory.
+// Those of all processes that write into a directory. Of a communicator whose ranks all are there, operations are open
+// also where another rank has not launched them, or has launched something else under their number.
 [[nodiscard]] Rings read_rings(const std::filesystem::path& directory, stream::Duration now);
 [[nodiscard]] Rings read_rings(const std::filesystem::path& directory);
 

@@ -21,7 +21,13 @@ inline constexpr std::size_t ring_communicators = 48, ring_operations = 256, rin
 inline constexpr std::uint64_t ring_channels = 64;  // NCCL's own limit: a bit of a word for each
 
 enum CommunicatorState : std::uint64_t { communicator_free, communicator_open, communicator_finalized };
-enum OperationFlags : std::uint64_t { operation_point_to_point = 1, operation_captured = 2 };
+enum OperationFlags : std::uint64_t {
+  operation_point_to_point = 1,
+  operation_captured = 2,
+  operation_reported = 4,  // NCCL will report when its kernel begins and ends
+};
+// Of which operations NCCL was asked to report the kernels.
+enum KernelReports : std::uint64_t { kernels_of_none, kernels_of_all, kernels_of_some };
 
 struct RingHead {
   std::uint64_t magic;  // written last
@@ -32,7 +38,7 @@ struct RingHead {
   std::uint64_t created;
   std::uint64_t untracked;      // communicators for which there was no room
   std::uint64_t past_launched;  // operations of communicators whose place another has taken
-  std::uint64_t kernels;        // whether NCCL was asked to report when kernels begin and end
+  std::uint64_t kernels;        // KernelReports
   std::uint64_t unused[23];
 };
 

@@ -32,6 +32,10 @@ void print(const adapters::nccl::ProcessRing& ring) {
           open.algorithm.c_str(), open.protocol.c_str(), stream::seconds(open.is.open),
           open.running ? stream::seconds(*open.running) : -1.0, open.channels_started, open.channels,
           open.channels_completed, open.captured ? ", captured" : "");
+    if (!it.unreported.empty())
+      std::printf("    may be done: %zu, the last of them %s %llu\n", it.unreported.size(),
+                  it.unreported.back().is.function.c_str(),
+                  static_cast<unsigned long long>(it.unreported.back().is.sequence));
     for (const auto& link : it.connections)
       std::printf(
           "    channel %u %s %u: operation %llu, steps %llu, posted %llu, moved %llu, done %llu, waits for %s, "

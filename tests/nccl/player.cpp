@@ -1,7 +1,7 @@
 // Opens a profiler plugin as NCCL does and plays what NCCL does with it: a line of input is one action, after which
 // "ok" is printed, or what it has to say. Run as: nccl_player PLUGIN VERSION
 //
-//   comm NAME HASH RANKS RANK      a communicator NAME ("-": without a name of the job's)
+//   comm NAME HASH RANKS RANK [NODES]   a communicator NAME ("-": without a name of the job's)
 //   coll COMM OP FUNCTION COUNT CHANNELS [captured]      an operation OP is launched, in a group that `group`, `end`
 //   enclose p2p COMM OP FUNCTION COUNT PEER CHANNELS replay COMM OP NEW             a graph launches once more what was
 //   captured as OP, as NEW begin OP CHANNEL, finish OP CHANNEL                   of its kernel proxy OP PROXY CHANNEL
@@ -43,6 +43,7 @@ struct Op {
   void* call = nullptr;
   std::map<int, void*> kernels{};
   Descriptor event{};
+  int mask = 0;  // as it was at the call
 };
 struct Proxy {
   Comm* comm = nullptr;
@@ -108,6 +109,7 @@ Descriptor event_of(std::uint64_t type, void* parent = nullptr) {
 void* open_plan(Comm& comm) { return start(comm.context, event_of(event_group)); }
 
 void launch(Op& op, void* plan) {
+  if (op.mask == 0) return;
   Descriptor event = op.event;
   (event.type == event_collective ? event.collective.group : event.point_to_point.group) = plan;
   event.parent = op.call;
@@ -118,7 +120,8 @@ void launch(Op& op, void* plan) {
 }
 
 void call(Op& op, bool captured) {
-  if (version == 4) return;
+  op.mask = mask;
+  if (version == 4 || mask == 0) return;
   Descriptor outer = event_of(event_group_call);
   outer.group_call.captured = captured;
   void* const calls = start(op.comm->context, outer);
@@ -132,6 +135,7 @@ void call(Op& op, bool captured) {
     inner.point_to_point_call = {of.function, of.count, of.datatype, nullptr, captured};
   }
   op.call = start(op.comm->context, inner);
+  op.mask = mask;  // NCCL takes it once the call has been announced
   stop(op.call);
   stop(calls);
 }
@@ -152,11 +156,12 @@ std::string act(std::istringstream& in, const std::string& action) {
   if (action == "comm") {
     std::uint64_t hash = 0;
     in >> a >> std::hex >> hash >> std::dec >> i >> j;
+    if (!(in >> k)) k = 1;
     Comm& it = comms[a];
     it = {};
     const char* name = a.starts_with("-") ? nullptr : keep(a);
-    const int result = version == 4 ? four->init(&it.context, &mask, name, hash, 1, i, j, log)
-                                    : newer->init(&it.context, hash, &mask, name, 1, i, j, log);
+    const int result = version == 4 ? four->init(&it.context, &mask, name, hash, k, i, j, log)
+                                    : newer->init(&it.context, hash, &mask, name, k, i, j, log);
     return (result == success ? "" : "init failed") + std::exchange(logged, "");
   }
   if (action == "coll") {
@@ -196,7 +201,7 @@ std::string act(std::istringstream& in, const std::string& action) {
     in >> a >> i;
     Descriptor event = event_of(event_kernel_channel, ops[a].handle);
     event.kernel_channel.channel = static_cast<std::uint8_t>(i), event.kernel_channel.gpu_time = 1000;
-    ops[a].kernels[i] = start(ops[a].comm->context, event);
+    if (ops[a].mask & event_kernel_channel) ops[a].kernels[i] = start(ops[a].comm->context, event);
   } else if (action == "finish") {
     in >> a >> i;
     record(ops[a].kernels[i], kernel_channel_stop, 2000);
@@ -212,7 +217,7 @@ std::string act(std::istringstream& in, const std::string& action) {
       event.parent = reinterpret_cast<void*>(0x7fff12345670);
       context = reinterpret_cast<void*>(0x7fff76543210);
     }
-    proxies[b].handle = start(context, event);
+    if (ops[a].mask & (event_proxy_operation | event_proxy_step)) proxies[b].handle = start(context, event);
   } else if (action == "run") {
     in >> a;
     record(proxies[a].handle, proxy_operation_in_progress);
@@ -220,7 +225,7 @@ std::string act(std::istringstream& in, const std::string& action) {
     in >> a >> i;
     Descriptor event = event_of(event_proxy_step, proxies[a].handle);
     event.proxy_step.step = i;
-    proxies[a].steps[i] = start(proxies[a].comm->context, event);
+    if (proxies[a].handle != nullptr) proxies[a].steps[i] = start(proxies[a].comm->context, event);
   } else if (action == "state") {
     in >> a >> i >> j;
     record(proxies[a].steps[i], j, 4096);

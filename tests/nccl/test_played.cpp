@@ -21,6 +21,13 @@ adapters::nccl::ProcessRing only(const Scratch& scratch) {
   return rings.processes.front();
 }
 
+adapters::nccl::ProcessRing only_of(const Scratch& scratch, pid_t pid) {
+  for (auto& it : adapters::nccl::read_rings(scratch.path()).processes)
+    if (it.pid == pid) return it;
+  FAIL("there is no ring of the process");
+  return {};
+}
+
 }  // namespace
 
 TEST_CASE("operations whose kernels have ended on all channels are done") {
@@ -157,7 +164,7 @@ TEST_CASE("each launch of a captured operation is counted") {
   Scratch scratch;
   Player rank{6, records_in(scratch)};
 
-  rank.play("comm world 5 4 1\n coll world a AllReduce 64 1 captured\n");
+  rank.play("comm world 5 4 1 2\n coll world a AllReduce 64 1 captured\n");
   CHECK(only(scratch).collectives().launched == 0);
   rank.play("replay world a r1\n begin r1 0\n finish r1 0\n replay world a r2\n begin r2 0\n");
 
@@ -207,7 +214,7 @@ TEST_CASE("what precedes an operation that runs is done, whatever was reported o
 TEST_CASE("more operations than the ring holds keep the counts exact") {
   Scratch scratch;
   Player rank{6, records_in(scratch)};
-  std::string lines = "comm world 5 4 1\n";
+  std::string lines = "comm world 5 4 1 2\n";
   for (int i = 0; i < 700; ++i) lines += "coll world a AllReduce 64 1\n begin a 0\n finish a 0\n";
   rank.play(lines + "coll world last AllReduce 64 1\n begin last 0\n");
   const auto is = only(scratch).collectives();
@@ -219,7 +226,7 @@ TEST_CASE("more operations than the ring holds keep the counts exact") {
 TEST_CASE("an event of an operation whose place another has taken changes nothing") {
   Scratch scratch;
   Player rank{6, records_in(scratch)};
-  std::string lines = "comm world 5 4 1\n coll world old AllReduce 64 1\n begin old 0\n";
+  std::string lines = "comm world 5 4 1 2\n coll world old AllReduce 64 1\n begin old 0\n";
   for (int i = 0; i < 256; ++i) lines += "coll world a AllReduce 64 1\n";
   rank.play(lines + "finish old 0\n begin old 1\n");
   CHECK(only(scratch).collectives().done == 1);  // the first has left the ring; of the others none has begun
@@ -247,6 +254,39 @@ TEST_CASE("communicators for which there is no room are counted, and do no harm"
   const auto seen = only(scratch);
   CHECK(seen.untracked == 13);
   CHECK(seen.collectives().launched == 1);
+}
+
+TEST_CASE("within a node one operation a second is reported, and the rest follows from the other ranks") {
+  Scratch scratch;
+  Player one{6, records_in(scratch)}, other{6, records_in(scratch)};
+  for (Player* rank : {&one, &other}) {
+    rank->play("comm - 9 2 " + std::string{rank == &one ? "0" : "1"} + "\n");
+    for (int i = 0; i < 20; ++i) rank->play("coll - a AllReduce 8 1\n begin a 0\n finish a 0\n");
+    CHECK(rank->play("coll - b AllReduce 8 1\n begin b 0\n mask\n") == "30");  // without kernels: 20 were reported
+    CHECK(only_of(scratch, rank->pid()).collectives().done == 21);             // as far as this rank knows
+  }
+  one.play("coll - c AllReduce 8 1\n coll - d Broadcast 8 1\n");
+
+  const auto waits = only_of(scratch, one.pid()), missing = only_of(scratch, other.pid());
+  REQUIRE(waits.collectives().oldest);
+  CHECK(waits.collectives().oldest->sequence == 22);
+  CHECK(waits.collectives().done == 21);
+  CHECK(!missing.collectives().oldest);
+  other.play("coll - c AllGather 8 1\n");
+  CHECK(only_of(scratch, other.pid()).collectives().oldest->function == "all_gather");
+  CHECK(only_of(scratch, one.pid()).collectives().oldest->function == "all_reduce");
+}
+
+TEST_CASE("over several nodes, where NCCL polls anyway, and where all is asked for, each operation is reported") {
+  Scratch scratch;
+  auto all = records_in(scratch);
+  all.push_back("TOCSIN_NCCL_KERNELS=all");
+  Player two_nodes{6, records_in(scratch)}, everything{6, all}, some{6, records_in(scratch)};
+  std::string lines;
+  for (int i = 0; i < 25; ++i) lines += "coll - a AllReduce 8 1\n";
+  CHECK(two_nodes.play("comm - 1 2 0 2\n" + lines + "mask\n") == "94");
+  CHECK(everything.play("comm - 2 2 0\n" + lines + "mask\n") == "94");
+  CHECK(some.play("comm - 3 2 0\n" + lines + "mask\n") == "30");
 }
 
 TEST_CASE("without reports of kernels nothing is known to be done") {

@@ -28,6 +28,7 @@ Store store;
 NextPlugin next;
 pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER;  // of init and finalize only
 bool begun = false;
+KernelReports kernels = kernels_of_none;
 pid_t begun_by = 0;
 int* nccl_mask = nullptr;
 std::atomic<std::uint64_t> own_mask{0}, given_mask{0};
@@ -37,11 +38,18 @@ bool off(const char* setting) {
   return value != nullptr && std::strcmp(value, "0") == 0;
 }
 
-// What is on from the start: NCCL takes the mask for an operation when it is launched, so what is turned on once it
-// hangs shows nothing of it.
+// Interface 4 does not announce calls, so nothing can be decided for each.
+KernelReports kernels_wanted(int version) {
+  const char* value = std::getenv("TOCSIN_NCCL_KERNELS");
+  if (off("TOCSIN_NCCL_KERNELS")) return kernels_of_none;
+  return version == 4 || (value != nullptr && std::strcmp(value, "all") == 0) ? kernels_of_all : kernels_of_some;
+}
+
+// What is on from the start: NCCL takes the mask for an operation when it is called, so what is turned on once it hangs
+// shows nothing of it.
 std::uint64_t wanted_by_store() {
   std::uint64_t mask = event_collective | event_point_to_point;
-  if (!off("TOCSIN_NCCL_KERNELS")) mask |= event_kernel_channel;
+  if (kernels != kernels_of_none) mask |= event_kernel_channel;
   if (!off("TOCSIN_NCCL_STEPS")) mask |= event_proxy_operation | event_proxy_step;
   return mask;
 }
@@ -54,6 +62,14 @@ void give_mask() {
   __atomic_store_n(nccl_mask, static_cast<int>(mask), __ATOMIC_RELAXED);
 }
 
+// NCCL takes the mask for an operation right after it has announced the call: so this is for that one.
+void want_kernel(bool wanted) {
+  const std::uint64_t mask = own_mask.load(std::memory_order_relaxed);
+  const std::uint64_t changed = wanted ? mask | event_kernel_channel : mask & ~std::uint64_t{event_kernel_channel};
+  if (changed != mask) own_mask.store(changed, std::memory_order_relaxed);
+  give_mask();
+}
+
 #define TOCSIN_LOG(log, level, ...) \
   if ((log) != nullptr) (log)(level, log_of_profilers, __FILE_NAME__, __LINE__, __VA_ARGS__)
 
@@ -62,10 +78,11 @@ void begin(int version, const void* own, Log log) {
   const bool forked = begun;
   begun = true, begun_by = ::getpid();
   if (forked) store = Store{};  // the parent's file stays the parent's
+  kernels = kernels_wanted(version);
   const char* directory = std::getenv("TOCSIN_NCCL_DIR");
   if (directory == nullptr || *directory == '\0') {
     TOCSIN_LOG(log, log_info, "tocsin: TOCSIN_NCCL_DIR is not set, so nothing is recorded");
-  } else if (const char* why = store.open(directory, static_cast<std::uint64_t>(version), wanted_by_store())) {
+  } else if (const char* why = store.open(directory, static_cast<std::uint64_t>(version), kernels)) {
     TOCSIN_LOG(log, log_warning, "tocsin: nothing is recorded, as there can be no file in %s: %s", directory, why);
   }
   own_mask = store.is_open() ? wanted_by_store() : 0;
@@ -124,7 +141,12 @@ int start(void* context, void** handle, const Descriptor& event, int version) {
                       : type == event_collective ? event.collective.group
                                                  : event.point_to_point.group;
   const std::uint64_t parent = foreign || (interface_4 && operation) ? 0 : ours(event.parent);
-  std::uint64_t result = store.start(it.place, type, event, parent, ours(group));
+  const bool called = type == event_collective_call || type == event_point_to_point_call;
+  if (called && kernels == kernels_of_some)
+    want_kernel(store.reports_kernel(
+        it.place, type == event_collective_call ? event.collective_call.captured : event.point_to_point_call.captured));
+  const bool reported = (given_mask.load(std::memory_order_relaxed) & event_kernel_channel) != 0;
+  std::uint64_t result = store.start(it.place, type, event, parent, ours(group), reported);
   if (next.is_loaded()) {
     Descriptor whole{};  // no further than NCCL's own
     std::memcpy(&whole, &event,

@@ -18,6 +18,7 @@ namespace tocsin::adapters::nccl {
 namespace {
 
 using Word = std::atomic_ref<std::uint64_t>;
+using Flag = std::atomic_ref<bool>;
 static_assert(Word::is_always_lock_free);
 
 void put(std::uint64_t& to, std::uint64_t value) { Word{to}.store(value, std::memory_order_relaxed); }
@@ -50,6 +51,8 @@ constexpr std::size_t communicator_of(std::uint64_t handle) { return handle >> 4
 constexpr std::size_t place_of(std::uint64_t handle) { return handle >> 10 & 255; }
 constexpr std::uint64_t rest_of(std::uint64_t handle) { return handle >> 18; }
 static_assert(ring_communicators <= 64 && ring_operations == 256 && ring_links == 256);
+constexpr std::uint64_t call_captured = 1, call_reported = 2;
+constexpr std::uint64_t first_reported = 20;  // operations of a communicator
 constexpr std::uint64_t position_bits = (std::uint64_t{1} << 32) - 1, step_position_bits = (1 << 22) - 1;
 
 // Anything with these bits is taken for a handle of ours: NCCL hands on what a stale or foreign process wrote.
@@ -77,7 +80,8 @@ bool lock(int file) {
 
 }  // namespace
 
-const char* Store::open(const char* directory, std::uint64_t interface_version, std::uint64_t mask) {
+const char* Store::open(const char* directory, std::uint64_t interface_version, KernelReports kernels) {
+  kernels_ = kernels;
   pid_ = ::getpid();
   rlimit limit{};  // beyond it the kernel sends a signal that ends the process
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < sizeof(Ring))
@@ -110,7 +114,7 @@ const char* Store::open(const char* directory, std::uint64_t interface_version, 
   ring->head.size = sizeof(Ring);
   ring->head.pid = static_cast<std::uint64_t>(pid_);
   ring->head.interface_version = interface_version;
-  ring->head.kernels = (mask & event_kernel_channel) != 0 ? 1 : 0;
+  ring->head.kernels = kernels;
   ring->head.created = now();
   std::memset(ring->parts, 0, sizeof ring->parts);  // no page is met for the first time while NCCL waits
   Word{ring->head.magic}.store(ring_magic, std::memory_order_release);
@@ -153,8 +157,17 @@ void Store::finalize(int communicator) {
   Word{it.state}.store(communicator_finalized, std::memory_order_release);
 }
 
+bool Store::reports_kernel(int communicator, bool captured) {
+  if (ring_ == nullptr || communicator < 0 || kernels_ == kernels_of_none) return false;
+  RingCommunicator& it = ring_->communicators[communicator];
+  if (kernels_ == kernels_of_all || it.nodes > 1) return true;
+  // Each launch of a graph would have to call back for it.
+  if (captured) return false;
+  return get(it.launched) < first_reported || Flag{report_due_}.exchange(false, std::memory_order_relaxed);
+}
+
 std::uint64_t Store::start(int communicator, std::uint64_t type, const Descriptor& event, std::uint64_t parent,
-                           std::uint64_t group) {
+                           std::uint64_t group, bool reported) {
   if (ring_ == nullptr) return 0;
   switch (type) {
     case event_group: return handle(kind_group, 0, 0, add_one(groups_) & position_bits);
@@ -163,10 +176,11 @@ std::uint64_t Store::start(int communicator, std::uint64_t type, const Descripto
       if (communicator >= 0) add_one(ring_->communicators[communicator].calls);
       const bool captured =
           type == event_collective_call ? event.collective_call.captured : event.point_to_point_call.captured;
-      return handle(kind_call, 0, 0, captured ? 1 : 0);
+      return handle(kind_call, 0, 0, (captured ? call_captured : 0) | (reported ? call_reported : 0));
     }
     case event_collective:
-    case event_point_to_point: return communicator < 0 ? 0 : operation(communicator, type, event, parent, group);
+    case event_point_to_point:
+      return communicator < 0 ? 0 : operation(communicator, type, event, parent, group, reported);
     case event_kernel_channel: return channel_started(parent, event);
     case event_proxy_operation: return proxy_operation(communicator, event, parent);
     case event_proxy_step: {
@@ -181,15 +195,18 @@ std::uint64_t Store::start(int communicator, std::uint64_t type, const Descripto
 }
 
 std::uint64_t Store::operation(int communicator, std::uint64_t type, const Descriptor& event, std::uint64_t parent,
-                               std::uint64_t group) {
+                               std::uint64_t group, bool reported) {
   RingCommunicator& of = ring_->communicators[communicator];
   const std::uint64_t position = add_one(of.launched);
   const std::size_t place = position % ring_operations;
   RingOperation& it = ring_->parts[communicator].operations[place];
   Word{it.position}.store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
-  const bool captured = within(parent, kind_call) && rest_of(parent) == 1;
-  const std::uint64_t captured_flag = captured ? std::uint64_t{operation_captured} : 0;
+  const bool called = within(parent, kind_call);
+  const bool captured = called && (rest_of(parent) & call_captured) != 0;
+  if (called) reported = (rest_of(parent) & call_reported) != 0;
+  const std::uint64_t flags =
+      (captured ? std::uint64_t{operation_captured} : 0) | (reported ? std::uint64_t{operation_reported} : 0);
   if (type == event_collective) {
     const auto& d = event.collective;
     put(it.number, add_one(of.collectives));
@@ -197,7 +214,7 @@ std::uint64_t Store::operation(int communicator, std::uint64_t type, const Descr
     put(it.channels, d.channels), put(it.peer, static_cast<std::uint64_t>(d.root));
     put(it.function, d.function), put(it.datatype, d.datatype);
     put(it.algorithm, d.algorithm), put(it.protocol, d.protocol);
-    put(it.flags, captured_flag);
+    put(it.flags, flags);
   } else {
     const auto& d = event.point_to_point;
     put(it.number, add_one(of.point_to_points));
@@ -205,7 +222,7 @@ std::uint64_t Store::operation(int communicator, std::uint64_t type, const Descr
     put(it.channels, d.channels), put(it.peer, static_cast<std::uint64_t>(d.peer));
     put(it.function, d.function), put(it.datatype, d.datatype);
     put(it.algorithm, nullptr), put(it.protocol, nullptr);
-    put(it.flags, operation_point_to_point | captured_flag);
+    put(it.flags, operation_point_to_point | flags);
   }
   if (captured) add_one(of.captured);
   put(it.started, 0), put(it.completed, 0), put(it.gpu_started, 0), put(it.gpu_completed, 0);
@@ -213,6 +230,8 @@ std::uint64_t Store::operation(int communicator, std::uint64_t type, const Descr
   put(it.group, within(group, kind_group) ? rest_of(group) : 0);
   const std::uint64_t time = now();
   put(it.entered, time);
+  if (reported) put(next_report_, time + 1'000'000'000);
+  else if (time >= get(next_report_)) Flag{report_due_}.store(true, std::memory_order_relaxed);
   // Nothing to send or receive: no kernel does it, and no channel is reported.
   if (type == event_point_to_point && event.point_to_point.count == 0) put(it.started, time), put(it.completed, time);
   Word{it.position}.store(position, std::memory_order_release);
