@@ -273,10 +273,11 @@ trace::ProcessCollectives ProcessRing::collectives() const {
   std::uint64_t open = 0;
   const OpenOperation* oldest = nullptr;
   for (const Communicator& it : communicators) {
-    result.launched += it.launched;
-    open += it.open.size();
-    for (const OpenOperation& one : it.open)
+    result.launched += it.collectives + it.point_to_points;
+    for (const OpenOperation& one : it.open) {
+      if (one.is.sequence != 0) ++open;
       if (oldest == nullptr || one.is.open > oldest->is.open) oldest = &one;
+    }
   }
   if (!kernels_reported) return result;
   result.done = result.launched - std::min(open, result.launched);

@@ -49,8 +49,8 @@ struct RingCommunicator {
   std::uint64_t ranks, rank, nodes;
   std::uint64_t created, finalized;
   std::uint64_t launched;         // operations of every kind: the position of the newest
-  std::uint64_t collectives;      // of these
-  std::uint64_t point_to_points;  // of these
+  std::uint64_t collectives;      // of these, those that have a number
+  std::uint64_t point_to_points;  // likewise
   std::uint64_t captured;         // of these, launched by a CUDA graph
   std::uint64_t calls;            // of NCCL's functions, as far as it reports them (interface 5 and later)
   std::uint64_t lost_links;       // connections for which there was no room
@@ -61,7 +61,8 @@ struct RingCommunicator {
 
 struct RingOperation {
   std::uint64_t position;  // 0 while the others are written
-  std::uint64_t number;    // among the communicator's collectives, or among its sends and receives
+  // Among the communicator's collectives, or among its sends and receives; 0: a graph launched it, and has no number.
+  std::uint64_t number;
   std::uint64_t sequence;  // NCCL's own number, which counts each function by itself
   std::uint64_t count;
   std::uint64_t entered, started, completed;           // completed: all channels that had started had ended

@@ -220,9 +220,9 @@ mps = {}
 if control := shutil.which("nvidia-cuda-mps-control"):
     mps = {"CUDA_MPS_PIPE_DIRECTORY": "/tmp/mps", "CUDA_MPS_LOG_DIRECTORY": "/tmp/mps-log"}
     say("MPS", subprocess.run([control, "-d"], env={**os.environ, **mps}, capture_output=True, text=True, timeout=20))
-kinds = {"none": {}, "plugin": plugin, "no-kernels": {**plugin, "TOCSIN_NCCL_KERNELS": "0"}}
+kinds = {"none": {}, "plugin": plugin, "all-kernels": {**plugin, "TOCSIN_NCCL_KERNELS": "all"}}
 results = {kind: [] for kind in kinds}
-for i, kind in enumerate("none plugin no-kernels plugin no-kernels none no-kernels none plugin".split() * 2):
+for i, kind in enumerate("none plugin plugin none all-kernels none plugin plugin none".split() * 2):
     if "steady" not in parts or time.monotonic() - begun > most - 20:
         break
     done = steady(f"{kind}-{i}", {**how, **mps, **kinds[kind]}, 5)

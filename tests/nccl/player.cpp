@@ -120,7 +120,7 @@ void launch(Op& op, void* plan) {
 }
 
 void call(Op& op, bool captured) {
-  op.mask = mask;
+  op.mask = mask;  // NCCL takes it before it announces the call
   if (version == 4 || mask == 0) return;
   Descriptor outer = event_of(event_group_call);
   outer.group_call.captured = captured;
@@ -135,7 +135,6 @@ void call(Op& op, bool captured) {
     inner.point_to_point_call = {of.function, of.count, of.datatype, nullptr, captured};
   }
   op.call = start(op.comm->context, inner);
-  op.mask = mask;  // NCCL takes it once the call has been announced
   stop(op.call);
   stop(calls);
 }

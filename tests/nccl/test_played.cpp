@@ -160,20 +160,39 @@ TEST_CASE("what the proxy does for another process is kept apart, and its addres
   CHECK(seen.collectives().launched == 1);
 }
 
-TEST_CASE("each launch of a captured operation is counted") {
+TEST_CASE("each launch of a captured operation is counted, and has a number where all kernels are reported") {
+  for (const bool all : {true, false}) {
+    CAPTURE(all);
+    Scratch scratch;
+    auto environment = records_in(scratch);
+    if (all) environment.push_back("TOCSIN_NCCL_KERNELS=all");
+    Player rank{6, environment};
+
+    rank.play("comm world 5 4 1 2\n coll world a AllReduce 64 1 captured\n");
+    CHECK(only(scratch).collectives().launched == 0);
+    rank.play("replay world a r1\n begin r1 0\n finish r1 0\n replay world a r2\n begin r2 0\n");
+
+    const auto seen = only(scratch);
+    CHECK(seen.collectives().launched == (all ? 2 : 0));
+    CHECK(seen.collectives().done == (all ? 1 : 0));
+    CHECK(seen.collectives().oldest->sequence == (all ? 2 : 0));
+    CHECK(seen.communicators[0].captured == 2);
+    CHECK(seen.communicators[0].open[0].captured);
+    CHECK(seen.communicators[0].calls == 1);
+  }
+}
+
+TEST_CASE("a graph that one rank alone reports leaves no operation open in the other") {
   Scratch scratch;
-  Player rank{6, records_in(scratch)};
-
-  rank.play("comm world 5 4 1 2\n coll world a AllReduce 64 1 captured\n");
-  CHECK(only(scratch).collectives().launched == 0);
-  rank.play("replay world a r1\n begin r1 0\n finish r1 0\n replay world a r2\n begin r2 0\n");
-
-  const auto seen = only(scratch);
-  CHECK(seen.collectives().launched == 2);
-  CHECK(seen.collectives().done == 1);
-  CHECK(seen.communicators[0].captured == 2);
-  CHECK(seen.communicators[0].open[0].captured);
-  CHECK(seen.communicators[0].calls == 1);
+  Player one{6, records_in(scratch)}, other{6, records_in(scratch)};
+  one.play(
+      "comm - 9 2 0\n coll - g AllReduce 8 1 captured\n replay - g r\n begin r 0\n finish r 0\n"
+      "coll - a AllReduce 8 1\n");
+  other.play("comm - 9 2 1\n coll - g AllReduce 8 1 captured\n coll - a AllReduce 8 1\n");
+  for (const auto& seen : adapters::nccl::read_rings(scratch.path()).processes) {
+    CHECK(seen.collectives().launched == 1);
+    CHECK(!seen.collectives().oldest);
+  }
 }
 
 TEST_CASE("sends and receives have a numbering of their own, and empty ones are done at once") {
@@ -261,16 +280,16 @@ TEST_CASE("within a node one operation a second is reported, and the rest follow
   Player one{6, records_in(scratch)}, other{6, records_in(scratch)};
   for (Player* rank : {&one, &other}) {
     rank->play("comm - 9 2 " + std::string{rank == &one ? "0" : "1"} + "\n");
-    for (int i = 0; i < 20; ++i) rank->play("coll - a AllReduce 8 1\n begin a 0\n finish a 0\n");
-    CHECK(rank->play("coll - b AllReduce 8 1\n begin b 0\n mask\n") == "30");  // without kernels: 20 were reported
-    CHECK(only_of(scratch, rank->pid()).collectives().done == 21);             // as far as this rank knows
+    for (int i = 0; i < 21; ++i) rank->play("coll - a AllReduce 8 1\n begin a 0\n finish a 0\n");
+    CHECK(rank->play("coll - b AllReduce 8 1\n begin b 0\n mask\n") == "30");  // without kernels
+    CHECK(only_of(scratch, rank->pid()).collectives().done == 22);             // as far as this rank knows
   }
   one.play("coll - c AllReduce 8 1\n coll - d Broadcast 8 1\n");
 
   const auto waits = only_of(scratch, one.pid()), missing = only_of(scratch, other.pid());
   REQUIRE(waits.collectives().oldest);
-  CHECK(waits.collectives().oldest->sequence == 22);
-  CHECK(waits.collectives().done == 21);
+  CHECK(waits.collectives().oldest->sequence == 23);
+  CHECK(waits.collectives().done == 22);
   CHECK(!missing.collectives().oldest);
   other.play("coll - c AllGather 8 1\n");
   CHECK(only_of(scratch, other.pid()).collectives().oldest->function == "all_gather");

@@ -62,7 +62,7 @@ void give_mask() {
   __atomic_store_n(nccl_mask, static_cast<int>(mask), __ATOMIC_RELAXED);
 }
 
-// NCCL takes the mask for an operation right after it has announced the call: so this is for that one.
+// NCCL takes the mask for an operation right before it announces the call: so this is for the one after it.
 void want_kernel(bool wanted) {
   const std::uint64_t mask = own_mask.load(std::memory_order_relaxed);
   const std::uint64_t changed = wanted ? mask | event_kernel_channel : mask & ~std::uint64_t{event_kernel_channel};
@@ -141,11 +141,11 @@ int start(void* context, void** handle, const Descriptor& event, int version) {
                       : type == event_collective ? event.collective.group
                                                  : event.point_to_point.group;
   const std::uint64_t parent = foreign || (interface_4 && operation) ? 0 : ours(event.parent);
+  const bool reported = (given_mask.load(std::memory_order_relaxed) & event_kernel_channel) != 0;
   const bool called = type == event_collective_call || type == event_point_to_point_call;
   if (called && kernels == kernels_of_some)
-    want_kernel(store.reports_kernel(
+    want_kernel(store.next_kernel_reported(
         it.place, type == event_collective_call ? event.collective_call.captured : event.point_to_point_call.captured));
-  const bool reported = (given_mask.load(std::memory_order_relaxed) & event_kernel_channel) != 0;
   std::uint64_t result = store.start(it.place, type, event, parent, ours(group), reported);
   if (next.is_loaded()) {
     Descriptor whole{};  // no further than NCCL's own

@@ -136,11 +136,12 @@ int Store::add(std::uint64_t hash, const char* name, int nodes, int ranks, int r
 
   RingCommunicator& it = ring_->communicators[place];
   Word{it.state}.store(communicator_free, std::memory_order_release);
-  put(ring_->head.past_launched, ring_->head.past_launched + it.launched);
+  put(ring_->head.past_launched, ring_->head.past_launched + it.collectives + it.point_to_points);
   const std::uint64_t generation = it.generation + 1;
   std::memset(&ring_->parts[place], 0, sizeof ring_->parts[place]);
   std::memset(&it, 0, sizeof it);
   it.generation = generation;
+  network_follows_[place] = nodes > 1;
   it.hash = hash;
   it.ranks = static_cast<std::uint64_t>(ranks), it.rank = static_cast<std::uint64_t>(rank);
   it.nodes = static_cast<std::uint64_t>(nodes);
@@ -157,13 +158,16 @@ void Store::finalize(int communicator) {
   Word{it.state}.store(communicator_finalized, std::memory_order_release);
 }
 
-bool Store::reports_kernel(int communicator, bool captured) {
+bool Store::next_kernel_reported(int communicator, bool captured) {
   if (ring_ == nullptr || communicator < 0 || kernels_ == kernels_of_none) return false;
+  if (kernels_ == kernels_of_all) return true;
   RingCommunicator& it = ring_->communicators[communicator];
-  if (kernels_ == kernels_of_all || it.nodes > 1) return true;
-  // Each launch of a graph would have to call back for it.
-  if (captured) return false;
-  return get(it.launched) < first_reported || Flag{report_due_}.exchange(false, std::memory_order_relaxed);
+  const std::uint64_t before =
+      Word{called_last_}.exchange(static_cast<std::uint64_t>(communicator), std::memory_order_relaxed);
+  Flag{network_follows_[before]}.store(it.nodes > 1, std::memory_order_relaxed);
+  if (captured) return false;  // each launch of the graph would have to call back for it
+  return Flag{network_follows_[communicator]}.load(std::memory_order_relaxed) || get(it.launched) < first_reported ||
+         Flag{report_due_}.exchange(false, std::memory_order_relaxed);
 }
 
 std::uint64_t Store::start(int communicator, std::uint64_t type, const Descriptor& event, std::uint64_t parent,
@@ -205,11 +209,13 @@ std::uint64_t Store::operation(int communicator, std::uint64_t type, const Descr
   const bool called = within(parent, kind_call);
   const bool captured = called && (rest_of(parent) & call_captured) != 0;
   if (called) reported = (rest_of(parent) & call_reported) != 0;
+  // Where few kernels are reported, not all ranks learn of each launch of a graph: numbers are to be equal in all.
+  const bool numbered = !captured || kernels_ == kernels_of_all;
   const std::uint64_t flags =
       (captured ? std::uint64_t{operation_captured} : 0) | (reported ? std::uint64_t{operation_reported} : 0);
   if (type == event_collective) {
     const auto& d = event.collective;
-    put(it.number, add_one(of.collectives));
+    put(it.number, numbered ? add_one(of.collectives) : 0);
     put(it.sequence, d.sequence), put(it.count, d.count);
     put(it.channels, d.channels), put(it.peer, static_cast<std::uint64_t>(d.root));
     put(it.function, d.function), put(it.datatype, d.datatype);
@@ -217,7 +223,7 @@ std::uint64_t Store::operation(int communicator, std::uint64_t type, const Descr
     put(it.flags, flags);
   } else {
     const auto& d = event.point_to_point;
-    put(it.number, add_one(of.point_to_points));
+    put(it.number, numbered ? add_one(of.point_to_points) : 0);
     put(it.sequence, 0), put(it.count, d.count);
     put(it.channels, d.channels), put(it.peer, static_cast<std::uint64_t>(d.peer));
     put(it.function, d.function), put(it.datatype, d.datatype);

@@ -31,11 +31,11 @@ class Store {
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
-  // Whether NCCL shall report the kernel of the operation that is being called. While it waits to report one, a thread
-  // of NCCL's polls without a pause, unless the network keeps that thread polling anyway. So within a node it is some:
-  // those that begin a communicator, then one a second. Which others are open follows from what the other ranks have
-  // launched.
-  bool reports_kernel(int communicator, bool captured);
+  // Whether NCCL shall report the kernel of the operation that comes after one that is called now. While it waits to
+  // report one, a thread of NCCL's polls without a pause, unless the network keeps that thread polling anyway. So
+  // within a node it is some: those that begin a communicator, then one a second. Which others are open follows from
+  // what the other ranks have launched.
+  bool next_kernel_reported(int communicator, bool captured);
 
  private:
   struct Place;  // what a handle says
@@ -54,6 +54,9 @@ class Store {
   KernelReports kernels_ = kernels_of_none;
   std::uint64_t next_report_ = 0;  // when an operation within a node is reported next
   bool report_due_ = false;
+  // The communicator called last, and for each whether the next call was of one that spans nodes: as it will be again.
+  std::uint64_t called_last_ = 0;
+  bool network_follows_[ring_communicators] = {};
 };
 
 }  // namespace tocsin::adapters::nccl
