@@ -109,14 +109,15 @@ rule "collective_mismatch" {
   summary = "Ranks call different collectives at the same place",
   needs = {
     waits  = finding "collective_waits",
-    fn     = signal "collective_function" { over = "10s", least = 1 },
-    number = signal "collective_number"   { over = "10s", least = 1 },
-    group  = signal "collective_group"    { over = "10s", least = 1 },
-    stack  = signal "stack"               { over = "70s" },
+    fn     = signal "collective_function"  { over = "10s", least = 1 },
+    args   = signal "collective_arguments" { over = "10s", least = 1 },
+    number = signal "collective_number"    { over = "10s", least = 1 },
+    group  = signal "collective_group"     { over = "10s", least = 1 },
+    stack  = signal "stack"                { over = "70s" },
   },
   fire = "2 of 2", yields_to = { "rank_stopped", "rank_killed", "node_down", "collective_not_entered" },
-  shows = "rank {rank}[ on {node}] calls {own} where the others call {fn}: number {number:.0f} of group {group}"
-    .. "[; rank {rank} is in {where}]",
+  shows = "rank {rank}[ on {node}] calls {own}[ ({own_args})] where the others call[ {fn}][ ({args})], as number "
+    .. "{number:.0f} of group {group}[; rank {rank} is in {where}]",
   causes = {
     mismatch = "the ranks take different branches of the program: a condition that depends on the rank or its data",
   },
@@ -125,12 +126,14 @@ rule "collective_mismatch" {
   evaluate = function(job, p)
     local fn, number, group = job.fn:last(), job.number:last(), job.group:last()
     local here = job.waits:now():surely() & group:is(group:mode("job")):surely()
-    local odd  = here & number:is(number:mode("job")):surely() & ~fn:is(fn:mode("job")) & ~fn:is("send", "recv")
-    local who  = odd:surely()
+    local args = job.args:last()
+    local same = fn:is(fn:mode("job")) & args:is(args:mode("job")):maybe()
+    local who  = (here & number:is(number:mode("job")) & ~same & ~fn:is("send", "recv")):surely()
     return who:any("job"),
       {
-        who = who, own = fn, fn = fn:mode("job"), number = number:mode("job"), group = group:mode("job"),
-        where = job.stack:last("where"), mismatch = who:any("job"),
+        who = who, own = fn, own_args = args, fn = fn:mode("job"), args = args:mode("job"),
+        number = number:mode("job"), group = group:mode("job"), where = job.stack:last("where"),
+        mismatch = who:any("job"),
       }
   end,
 }
@@ -165,6 +168,37 @@ rule "collective_deadlock" {
   end,
 }
 
+rule "collective_not_started" {
+  family = "C2", severity = "critical", per = "job", every = "2s",
+  summary = "Collective does not start on the GPU of a rank; peers wait",
+  needs = {
+    waits  = finding "collective_waits",
+    stage  = signal "collective_stage"    { over = "10s", least = 1 },
+    fn     = signal "collective_function" { over = "10s", least = 1 },
+    number = signal "collective_number"   { over = "10s", least = 1 },
+    pid    = signal "process_pid"         { over = "attempt", least = 1 },
+  },
+  fire = "2 of 2",
+  yields_to = { "rank_stopped", "rank_killed", "node_down", "collective_not_entered", "collective_mismatch" },
+  shows = "rank {rank}[ on {node}] has called[ {fn}][ {number:.0f}], and its GPU does not run it; ranks that run it: "
+    .. "{n:.0f}",
+  causes = {
+    behind = "the GPU is busy with something before it: a kernel that does not end, or a collective of another group",
+  },
+  actions = { behind = "see which kernel runs on the GPU of rank {rank} (nvidia-smi, cuda-gdb[ --pid {pid:.0f}]"
+    .. "[ on {node}]), then restart from a checkpoint" },
+  evaluate = function(job, p)
+    local waits   = job.waits:now():surely()
+    local running = (waits & job.stage:last():is("started")):surely()
+    local who     = (waits & job.stage:last():is("entered")):surely()
+    return who:any("job") & running:any("job"),
+      {
+        who = who, n = running:count("job"), fn = job.fn:last():mode("job"), number = job.number:last():mode("job"),
+        pid = job.pid:last(), behind = who:any("job"),
+      }
+  end,
+}
+
 rule "collective_incomplete" {
   family = "C2", severity = "critical", per = "job", every = "2s",
   summary = "Collective that all ranks have entered does not complete",
@@ -178,7 +212,10 @@ rule "collective_incomplete" {
   },
   params = { least = "30s" },
   fire = "2 of 2",
-  yields_to = { "rank_stopped", "rank_killed", "node_down", "collective_not_entered", "collective_mismatch" },
+  yields_to = {
+    "rank_stopped", "rank_killed", "node_down", "collective_not_entered", "collective_mismatch",
+    "collective_not_started",
+  },
   shows = "all {n:.0f} members[ of group {group}] have been in the same collective[, {fn}][ {number:.0f}][ for {age}]",
   causes = { fabric = "no rank is missing: suspect the network or the library, not a rank" },
   actions = {

@@ -75,6 +75,16 @@ case "one of four calls another function" {
   ranks = 4, trains(), waits(20, { rank = { [3] = { collective_function = "broadcast" } } }),
   fires = { { "collective_mismatch", who = { 3 }, cause = "mismatch", within = "12s" } },
 }
+case "one of four reduces another number of elements" {
+  ranks = 4, trains(),
+  waits(20,
+    { collective_arguments = "1048576 x float32", rank = { [1] = { collective_arguments = "1000 x float32" } } }),
+  fires = { { "collective_mismatch", who = { 1 }, cause = "mismatch", within = "12s" } },
+}
+case "the GPU of one rank does not come to the collective" {
+  ranks = 4, trains(), waits(20, { collective_stage = "started", rank = { [3] = { collective_stage = "entered" } } }),
+  fires = { { "collective_not_started", who = { 3 }, cause = "behind", within = "12s" } },
+}
 case "two groups are entered in opposite order" {
   ranks = 2, trains(),
   waits(20, { collective_group = "1", collective_group_size = 2,

@@ -113,6 +113,7 @@ OpenOperation open_operation(const RingOperation& from, const Communicator& of, 
   result.position = from.position, result.sequence = from.sequence, result.group = from.group;
   result.algorithm = text(from.algorithm), result.protocol = text(from.protocol);
   if (from.started != 0) result.running = since(from.started, now);
+  result.is.started = from.started != 0;
   result.channels = static_cast<unsigned>(std::min(from.channels, ring_channels));
   result.channels_started = static_cast<unsigned>(std::popcount(from.channels_started));
   result.channels_completed = static_cast<unsigned>(std::popcount(from.channels_completed & from.channels_started));

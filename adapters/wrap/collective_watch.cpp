@@ -22,7 +22,7 @@ using schemas::EntryBuilder;
 
 namespace {
 
-constexpr std::size_t most_printed = 8;              // lines on stderr in a run
+constexpr std::size_t most_printed = 8;           // lines on stderr in a run
 constexpr stream::Duration described_after = 2s;  // a collective that is open for so long is written down in full
 
 // Descriptors of probes, programs and tables of the kernel.
@@ -33,6 +33,37 @@ std::vector<int> of_the_kernel() {
     if (std::filesystem::read_symlink(entry.path(), error).native().starts_with("anon_inode:"))
       found.push_back(std::atoi(entry.path().filename().c_str()));
   return found;
+}
+
+// Where our plugin is not in NCCL, its launches are known and their end is not. A process that has waited for its GPU
+// for long waits for the last one.
+std::optional<trace::OpenCollective> last_of_nccl(const trace::ProcessTrace& trace) {
+  if (!trace.gpu.waiting || trace.collectives.oldest) return std::nullopt;
+  const trace::GroupTrace* largest = nullptr;
+  for (const trace::GroupTrace& group : trace.groups)
+    if (group.library == trace::GroupTrace::Library::nccl && (largest == nullptr || group.size > largest->size))
+      largest = &group;
+  if (largest == nullptr || largest->last.empty()) return std::nullopt;
+  const auto space = largest->last.find(' ');
+  trace::OpenCollective open;
+  open.function = largest->last.substr(0, space);
+  if (space != std::string::npos) open.arguments = largest->last.substr(space + 1);
+  open.sequence = largest->launched;
+  open.group = largest->name, open.group_size = largest->size;
+  open.open = trace.gpu.waiting->open;
+  return open;
+}
+
+void write_gpu(EntryBuilder& entry, stream::Time now, const EntryBuilder::Member& member, const trace::GpuTrace& gpu) {
+  const auto number = [](auto count) { return static_cast<double>(count); };
+  const stream::Duration waiting = gpu.waiting ? gpu.waiting->open : stream::Duration{};
+  const EntryBuilder::Value values[] = {
+      {"gpu_attached", gpu.attached ? 1.0 : 0.0, {}, false},
+      {"kernel_launches", number(gpu.kernel_launches + gpu.graph_launches), {}, false},
+      {"copy_bytes_h2d", number(gpu.bytes_to_device), {}, false},
+      {"copy_bytes_d2h", number(gpu.bytes_to_host), {}, false},
+      {"cuda_wait_time", stream::seconds(gpu.waited + waiting), {}, false}};
+  entry.sample(now, member, std::span{values, gpu.attached ? 5u : 1u}, "tracer");
 }
 
 }  // namespace
@@ -81,6 +112,8 @@ void CollectiveWatch::look(const std::unordered_map<pid_t, Process>& processes,
     for (trace::ProcessTrace& trace : tracer_->read())
       if (const auto rank = ranks.find(trace.collectives.pid); rank != ranks.end())
         ranks_.insert_or_assign(rank->second, std::move(trace));
+    for (auto& [rank, trace] : ranks_)
+      if (auto open = last_of_nccl(trace)) trace.collectives.oldest = std::move(open);
     for (std::string& note : tracer_->take_notes()) say_once(std::move(note));
   }
   if (!rings_.empty()) look_at_nccl(ranks);
@@ -118,6 +151,7 @@ void CollectiveWatch::write(EntryBuilder& entry, stream::Time now, const std::st
         {"collective_waiting", seen.oldest ? stream::seconds(seen.oldest->open) : 0, {}, false},
         {"collective_done", static_cast<double>(seen.done.value_or(0)), {}, false}};
     entry.sample(now, member, std::span{counts, seen.done ? 3u : 2u}, "tracer");
+    if (tracer_) write_gpu(entry, now, member, trace.gpu);
   }
   for (const auto& [rank, trace] : ranks_) {
     const trace::ProcessCollectives& seen = trace.collectives;
@@ -126,6 +160,8 @@ void CollectiveWatch::write(EntryBuilder& entry, stream::Time now, const std::st
     const trace::OpenCollective& open = *seen.oldest;
     std::vector<EntryBuilder::Value> values = {{"collective_function", 0, open.function, true},
                                                {"collective_number", static_cast<double>(open.sequence), {}, false}};
+    if (!open.arguments.empty()) values.push_back({"collective_arguments", 0, open.arguments, true});
+    if (open.started) values.push_back({"collective_stage", 0, *open.started ? "started" : "entered", true});
     if (!open.group.empty()) values.push_back({"collective_group", 0, open.group, true});
     if (open.group_size > 0)
       values.push_back({"collective_group_size", static_cast<double>(open.group_size), {}, false});

@@ -10,8 +10,10 @@ end
 
 -- These rules, and those that know which collective each rank has entered.
 function hangs.or_entered(rules)
-  return with(rules,
-    { "collective_not_entered", "collective_mismatch", "collective_deadlock", "collective_incomplete" })
+  return with(rules, {
+    "collective_not_entered", "collective_mismatch", "collective_deadlock", "collective_not_started",
+    "collective_incomplete",
+  })
 end
 
 -- These rules, and all that find a hang in a collective.
