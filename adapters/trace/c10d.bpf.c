@@ -118,6 +118,16 @@ int c10d_enter(struct pt_regs* ctx) {
   return 0;
 }
 
+/* A Work of NCCL begins: none of the operation that this thread entered before, if that threw. */
+SEC("uprobe")
+int c10d_foreign(struct pt_regs* ctx) {
+  __u32 pid;
+  struct process* process = current_process(&pid);
+  struct thread* thread = process ? current_thread(process) : 0;
+  if (thread) thread->group = 0;
+  return 0;
+}
+
 SEC("uprobe")
 int c10d_work(struct pt_regs* ctx) {
   struct object_key key = {.kind = kind_c10d};

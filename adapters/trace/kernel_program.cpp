@@ -103,17 +103,25 @@ template class Table<kernel::object_key, kernel::group>;
 template class Table<kernel::object_key, kernel::work>;
 template class Table<kernel::wait_key, kernel::wait>;
 
-Result<std::unique_ptr<KernelProgram>> KernelProgram::load() {
+// Many at once need BPF and PERFMON alone, one by one also SYS_ADMIN in some kernels; older kernels know only the
+// second.
+Result<std::unique_ptr<KernelProgram>> KernelProgram::load(bool one_by_one) {
   if (!exists("/sys/kernel/btf/vmlinux"))
-    return Error{Errc::refused, "the kernel does not describe its types: it needs CONFIG_DEBUG_INFO_BTF"};
+    return Error{Errc::refused, "the kernel does not describe its types: it needs CONFIG_DEBUG_INFO_BTF, and /sys"};
+  if (!one_by_one)
+    if (auto program = load_for(true)) return program;
+  return load_for(false);
+}
+
+Result<std::unique_ptr<KernelProgram>> KernelProgram::load_for(bool several) {
   ::libbpf_set_print(nullptr);
   LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "tocsin");
   bpf_object* object = ::bpf_object__open_mem(tracer_bytes, sizeof tracer_bytes, &options);
   if (object == nullptr) return refused(errno);
-  std::unique_ptr<KernelProgram> program{new KernelProgram{object}};
+  std::unique_ptr<KernelProgram> program{new KernelProgram{object, several}};
   bpf_program* each = nullptr;
   bpf_object__for_each_program(each, object) {
-    if (::bpf_program__type(each) == BPF_PROG_TYPE_KPROBE)
+    if (several && ::bpf_program__type(each) == BPF_PROG_TYPE_KPROBE)
       ::bpf_program__set_expected_attach_type(each, static_cast<bpf_attach_type>(uprobe_multi));
   }
   if (const int error = ::bpf_object__load(object)) return refused(-error);
@@ -134,21 +142,14 @@ Result<void> KernelProgram::find_place() const {
   return {};
 }
 
-// Many at once need BPF and PERFMON alone, one by one also SYS_ADMIN in some kernels; older kernels know only the
-// second.
-Result<void> KernelProgram::try_a_probe() {
+Result<void> KernelProgram::try_a_probe() const {
   Code code{reinterpret_cast<ElfW(Addr)>(&probed)};
   ::dl_iterate_phdr(find_segment, &code);
-  const char* self = "/proc/self/exe";
-  if (attach_several("c10d_end", self, {{code.offset}}, false)) return {};
-  several_ = false;
-  if (!exists("/sys/bus/event_source/devices/uprobe/type"))
-    return Error{Errc::refused, exists("/sys/bus/event_source")
-                                    ? "the kernel has no uprobes: it needs CONFIG_UPROBE_EVENTS"
-                                    : "/sys is not mounted: the kernel's uprobes are found there"};
-  auto link = attach_alone("c10d_end", self, {code.offset}, false);
-  if (link) return {};
-  return link.error();
+  if (!several_ && !exists("/sys/bus/event_source/devices/uprobe/type"))
+    return Error{Errc::refused, "the kernel has no uprobes: it needs CONFIG_UPROBE_EVENTS, and /sys"};
+  auto attached = attach("c10d_end", "/proc/self/exe", {{code.offset}});
+  if (attached.failed.empty()) return {};
+  return attached.failed.front().second;
 }
 
 KernelProgram::Attached KernelProgram::attach(const char* program, const std::string& path,

@@ -49,7 +49,8 @@ class Table {
 // tracer.bpf.c, loaded into the kernel. Everything it is goes when this goes.
 class KernelProgram {
  public:
-  [[nodiscard]] static stream::Result<std::unique_ptr<KernelProgram>> load();
+  // `one_by_one`: sets each probe alone, as kernels before Linux 6.6 want it.
+  [[nodiscard]] static stream::Result<std::unique_ptr<KernelProgram>> load(bool one_by_one = false);
   ~KernelProgram();
   KernelProgram(const KernelProgram&) = delete;
   KernelProgram& operator=(const KernelProgram&) = delete;
@@ -77,9 +78,10 @@ class KernelProgram {
   [[nodiscard]] std::uint32_t lost() const;
 
  private:
-  explicit KernelProgram(bpf_object* object) : object_(object) {}
+  KernelProgram(bpf_object* object, bool several) : object_(object), several_(several) {}
+  [[nodiscard]] static stream::Result<std::unique_ptr<KernelProgram>> load_for(bool several);
   [[nodiscard]] stream::Result<void> find_place() const;
-  [[nodiscard]] stream::Result<void> try_a_probe();
+  [[nodiscard]] stream::Result<void> try_a_probe() const;
   [[nodiscard]] stream::Result<Link> attach_several(const char* program, const std::string& path,
                                                     const std::vector<Place>& places, bool at_return) const;
   [[nodiscard]] stream::Result<Link> attach_alone(const char* program, const std::string& path, const Place& place,
@@ -87,7 +89,7 @@ class KernelProgram {
   [[nodiscard]] int table(const char* name) const;
 
   bpf_object* object_;
-  bool several_ = true;  // the kernel sets many probes at once: since Linux 6.6
+  bool several_;  // sets many probes at once
 };
 
 }  // namespace tocsin::adapters::trace

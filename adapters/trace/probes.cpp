@@ -59,7 +59,7 @@ constexpr Probe torch[] = {
     {GLOO "19allgather_coalescedE", "c10d_enter", all_gather},
     {GLOO "30allgather_into_tensor_coalescedE", "c10d_enter", all_gather | delegates | delegated},
     {GLOO "27all_gather_single_coalescedE", "c10d_enter", all_gather | delegates | delegated},
-    {GLOO "14reduce_scatterE", "c10d_enter", reduce_scatter},
+    {GLOO "14reduce_scatterE", "c10d_enter", reduce_scatter | delegates},
     {GLOO "20_reduce_scatter_baseE", "c10d_enter", reduce_scatter | delegates},
     {GLOO "21reduce_scatter_singleE", "c10d_enter", reduce_scatter | delegates},
     {GLOO "31reduce_scatter_tensor_coalescedE", "c10d_enter", reduce_scatter | delegates | delegated},
@@ -98,6 +98,8 @@ constexpr std::uint64_t at(std::uint64_t communicator, std::uint64_t count, std:
 }
 
 constexpr Probe nccl[] = {
+    {"_ZN4c10d16ProcessGroupNCCL8WorkNCCLC1E", "c10d_foreign"},
+    {"_ZN4c10d16ProcessGroupNCCL8WorkNCCLC2E", "c10d_foreign"},
     {"ncclCommInitRank", "nccl_init"},
     {"ncclCommInitRank", "nccl_made", 0, true},
     {"ncclCommInitRankConfig", "nccl_init"},

@@ -22,7 +22,8 @@ using Clock = std::chrono::steady_clock;
 using stream::Result;
 
 constexpr auto new_for = 1min;      // a process loads its libraries
-constexpr auto look_again = 10s;    // afterwards
+constexpr auto found_one = 5s;      // after the first of them
+constexpr auto look_again = 10s;    // later
 constexpr auto forget_after = 10s;  // what processes nobody asked for have left
 constexpr int too_often_for = 3;    // seconds over the budget
 
@@ -30,6 +31,7 @@ struct Watched {
   std::uint64_t start = 0;
   std::string executable;
   Clock::time_point since{}, read{};
+  bool found = false;
 };
 
 // The clock of the kernel's tables.
@@ -71,8 +73,8 @@ struct Tracer::State {
 Tracer::Tracer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Tracer::~Tracer() = default;
 
-Result<std::unique_ptr<Tracer>> Tracer::start(double budget) {
-  auto program = KernelProgram::load();
+Result<std::unique_ptr<Tracer>> Tracer::start(double budget, bool one_by_one) {
+  auto program = KernelProgram::load(one_by_one);
   if (!program) return program.error();
   return std::unique_ptr<Tracer>{new Tracer{std::make_unique<State>(std::move(*program), budget)}};
 }
@@ -87,11 +89,14 @@ void Tracer::look(std::span<const pid_t> pids) {
     if (const auto known = state_->watched.find(pid); known != state_->watched.end()) one = known->second;
     std::string executable = executable_of(pid);
     if (one.start != *start || one.executable != executable) one = {*start, std::move(executable), time, {}};
-    if (time - one.since < new_for || time - one.read >= look_again) {
+    const auto wait = time - one.since >= new_for ? look_again : one.found ? found_one : 0s;
+    if (time - one.read >= wait) {
       one.read = time;
-      if (const auto maps = maps_of(pid))
-        for (const MappedLibrary& library : mapped_libraries(*maps)) state_->attachments.attach(pid, library);
-      else if (maps.error().code == stream::Errc::refused) state_->attachments.note(maps.error().message);
+      const auto maps = maps_of(pid);
+      const auto libraries = maps ? mapped_libraries(*maps) : std::vector<MappedLibrary>{};
+      for (const MappedLibrary& library : libraries) state_->attachments.attach(pid, library);
+      one.found = !libraries.empty();
+      if (!maps && maps.error().code == stream::Errc::refused) state_->attachments.note(maps.error().message);
     }
     still.emplace(pid, std::move(one));
   }

@@ -80,11 +80,13 @@ class Tracer {
   static constexpr double most_calls_per_second = 20'000;
 
   // An error names what is missing and how to allow it, in one line.
-  [[nodiscard]] static stream::Result<std::unique_ptr<Tracer>> start(double budget = most_calls_per_second);
+  // `one_by_one`: sets each probe alone, as kernels before Linux 6.6 want it (for tests).
+  [[nodiscard]] static stream::Result<std::unique_ptr<Tracer>> start(double budget = most_calls_per_second,
+                                                                     bool one_by_one = false);
   ~Tracer();
 
-  // These processes, pids as in our /proc, are of interest; it reads their maps where that can tell anything new: at
-  // each look in the first minute of a process (or after an exec), then each ten seconds.
+  // These processes, pids as in our /proc, are of interest. It reads their maps at each look in the first minute of a
+  // process (or after an exec) until a library is found, then each five seconds, and each ten later.
   void look(std::span<const pid_t> pids);
   // Counts only ever grow for one process: an exec begins them again at zero.
   [[nodiscard]] std::vector<ProcessTrace> read();

@@ -5,9 +5,10 @@
 //   split COLOR       of the first communicator
 //   destroy           the last communicator
 //   run THREADS N     each thread N times: see `calls` below
+//   calls N           N times, in the main thread
 //   odd               one of each that `calls` has not
 //   fork THREADS N    the same in a child, which answers with its pid, and ends with stdin
-//   thread            a child process of the same name by exec: counts begin again
+//   exec              the same program: counts begin again
 //   wait              for the next line, in cudaStreamSynchronize
 #include <unistd.h>
 
@@ -124,6 +125,11 @@ int main(int, char** arguments) {
       comms.pop_back();
     }
     if (command == "run") run(words);
+    if (command == "calls") {
+      long count = 0;
+      words >> count;
+      calls(count);
+    }
     if (command == "odd") odd();
     if (command == "wait") cudaStreamSynchronize(reinterpret_cast<void*>(1));
     if (command == "exec") ::execl("/proc/self/exe", arguments[0], nullptr);

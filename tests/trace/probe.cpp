@@ -1,4 +1,5 @@
-// trace_probe [BUDGET]: reads lines of stdin. "look PID…" looks at these processes, "read" prints one line of JSON.
+// trace_probe [BUDGET [alone]]: reads lines of stdin. "look PID…" looks at these processes, "read" prints one line of
+// JSON.
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -56,7 +57,7 @@ nlohmann::json json_of(const ProcessTrace& trace) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  auto tracer = argc > 1 ? Tracer::start(std::stod(argv[1])) : Tracer::start();
+  auto tracer = argc > 1 ? Tracer::start(std::stod(argv[1]), argc > 2) : Tracer::start();
   if (!tracer) {
     std::cout << nlohmann::json{{"error", tracer.error().message}} << std::endl;
     return 1;

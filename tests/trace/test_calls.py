@@ -128,6 +128,25 @@ class Calls(unittest.TestCase):
         self.assertEqual(self.probe.one(caller.pid), {})
 
 
+class OneByOne(unittest.TestCase):
+    def test_probes_that_are_set_as_kernels_before_linux_6_6_want_them_count_the_same(self):
+        probe = Probe(UNLIMITED, "alone")
+        self.addCleanup(probe.close)
+        if probe.error:
+            self.skipTest(probe.error)
+        caller = Caller(self)
+        caller.ask("ready")
+        probe.look([caller.pid])
+        caller.ask("attach")
+        caller.ask("comm", 1, 2)
+        caller.ask("run", 4, 1000)
+        caller.ask("odd")
+        one = probe.one(caller.pid)
+        self.assertEqual(one["launched"], 8003)
+        self.assertEqual([(group["rank"], group["size"], group["complete"]) for group in one["groups"]], [(1, 2, True)])
+        self.assertEqual([one["kernel_launches"], one["copies"], one["attached"]], [8002, 8002, True])
+
+
 class Budget(unittest.TestCase):
     def test_calls_over_the_budget_end_their_probes_alone_and_a_note_says_so(self):
         probe = Probe("2000")
