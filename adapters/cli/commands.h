@@ -30,6 +30,8 @@ void add_wrap_command(CLI::App& app, int& status);
 void add_evidence_commands(CLI::App& app, int& status);
 // `trace` counts the calls of running processes.
 void add_trace_command(CLI::App& app, int& status);
+// `dumps` judges dumps of PyTorch's flight recorder.
+void add_dumps_command(CLI::App& app, int& status);
 // `run` and `forward`, with those of topics and `record`.
 void add_service_commands(CLI::App& app, int& status);
 // `topics create|check|read`.

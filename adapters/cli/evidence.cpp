@@ -98,6 +98,8 @@ void print(const BundleReport& report, const fs::path& run) {
 int show_bundles(const BundleOptions& options) {
   const auto run = recording_named(options.run);
   if (!run) return cannot("bundle", run.error().message);
+  if (!fs::is_directory(*run))
+    return cannot("bundle", "there is no journal in " + run->string() + ": `tocsin runs` lists the recordings");
   if (options.take) {
     auto targets = processes_of(*run);
     if (!targets) return cannot("bundle", targets.error().message);

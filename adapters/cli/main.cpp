@@ -46,6 +46,7 @@ int run(int argc, char** argv) {
   cli::add_wrap_command(app, status);
   cli::add_evidence_commands(app, status);
   cli::add_trace_command(app, status);
+  cli::add_dumps_command(app, status);
   cli::add_service_commands(app, status);
   cli::add_pack_commands(app, status);
   cli::add_recording_commands(app, status);

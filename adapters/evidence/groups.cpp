@@ -2,22 +2,11 @@
 
 #include <algorithm>
 
+#include "adapters/evidence/listed.h"
+
 namespace tocsin::adapters::evidence {
 
 namespace {
-
-template <class Number>
-std::string listed(const std::vector<Number>& numbers) {
-  std::string out;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    out += (out.empty() ? "" : ", ") + std::to_string(numbers[i]);
-    if (last > i) out += (last > i + 1 ? "-" : ", ") + std::to_string(numbers[last]);
-    i = last;
-  }
-  return out;
-}
 
 std::string names_of(const StackGroup& group, std::size_t all) {
   const std::size_t count = group.ranks.size() + group.pids.size();
