@@ -96,6 +96,7 @@ std::string join(const std::vector<std::string>& parts) {
 
 std::string kernel_text(const ThreadStack& thread) {
   if (thread.state == 'R') return "running";
+  if (thread.state == 'Z' || thread.state == 'X') return "ended";
   if (thread.state == 'T' || thread.state == 't') return "stopped";
   std::string out = thread.state == 'D' ? "uninterruptible sleep" : "sleeping";
   if (!thread.call.empty()) out += " in " + thread.call;

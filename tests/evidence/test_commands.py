@@ -101,7 +101,8 @@ class Processes(unittest.TestCase):
 
     def program(self, text, *arguments, python=PYTHON):
         file = self.folder / "job.py"
-        file.write_text(text)
+        if not file.exists():      # others may be reading it
+            file.write_text(text)
         process = subprocess.Popen([python, file, *map(str, arguments)], stdout=subprocess.PIPE, text=True, start_new_session=True)
         self.addCleanup(process.communicate)
         self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
@@ -130,7 +131,7 @@ class WithPySpy(Processes):
         modes = {"spin": "own", "lock": "lock", "flock": "lock", "read": "reading", "sleep": "sleeping", "wait": "waiting"}
         processes = [self.program(PLAIN, mode) for mode in modes]
         for process in processes:
-            process.stdout.readline()
+            self.assertEqual(process.stdout.readline(), "ready\n")
         found = self.stacks(processes, modes.values(), path=self.path)
         for mode, one in zip(modes, found["processes"]):
             self.assertEqual(one["way"], "py-spy")
@@ -138,7 +139,7 @@ class WithPySpy(Processes):
 
     def test_a_stopped_process_is_seen_where_it_was_stopped(self):
         process = self.program(PLAIN, "sleep")
-        process.stdout.readline()
+        self.stacks([process], ["sleeping"], path=self.path)
         os.kill(process.pid, signal.SIGSTOP)
         found = self.stacks([process], ["stopped"], path=self.path)
         self.assertRegex(found["processes"][0]["place"], r"^sleep \(job.py:\d+\)")
@@ -149,7 +150,7 @@ class WithPySpy(Processes):
         processes = [self.program(TORCH, "collective", store, 0), self.program(TORCH, "collective", store, 1),
                      self.program(TORCH, "loading"), self.program(TORCH, "saving", pipe)]
         for process in processes:
-            process.stdout.readline()
+            self.assertEqual(process.stdout.readline(), "ready\n")
         found = self.stacks(processes, ["collective", "sleeping", "loading", "saving"], path=self.path)
         places = [one["place"] for one in found["processes"]]
         self.assertRegex(places[0], r"^all_reduce < collective \(job.py:\d+\)")

@@ -147,6 +147,8 @@ TEST_CASE("where only the kernel was seen, its words are the place, and nothing 
   const Place place = place_of(stack);
   CHECK(place.text == "sleeping in futex (futex_do_wait)");
   CHECK(place.doing.empty());
+  stack.threads.front().state = 'Z';
+  CHECK(place_of(stack).text == "ended");
   stack.threads.front().state = 'D';
   CHECK(place_of(stack).text == "uninterruptible sleep in futex (futex_do_wait)");
 }
