@@ -143,6 +143,7 @@ rule "collective_deadlock" {
   summary = "Ranks wait in different groups for each other",
   needs = {
     waits  = finding "collective_waits",
+    open   = signal "collective_waiting"    { over = "10s", least = 1 },
     group  = signal "collective_group"      { over = "10s", least = 1 },
     size   = signal "collective_group_size" { over = "10s", least = 1 },
     stack  = signal "stack"                 { over = "70s" },
@@ -160,7 +161,8 @@ rule "collective_deadlock" {
     local there  = waits & (~group:is(group:mode("job"))):surely()
     local size   = here:choose(job.size:last(), 0):max("job")
     local whole  = here:count("job"):at_least(size)
-    return waits:all("job") & there:any("job") & ~whole,
+    local free   = (job.open:seen() & ~waits):any("job")
+    return there:any("job") & ~free & ~whole,
       {
         who = there, n = here:count("job"), theirs = group, group = group:mode("job"),
         where = job.stack:last("where"), order = there:any("job"),

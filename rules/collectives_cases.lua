@@ -91,6 +91,15 @@ case "two groups are entered in opposite order" {
     rank = { [1] = { collective_group = "2", collective_number = 300 } } }),
   fires = { { "collective_deadlock", who = { 1 }, cause = "order", within = "12s" } },
 }
+case "two groups are entered in opposite order by a job that prints steps of no rank" {
+  ranks = 4, trains(),
+  waits(20,
+    {
+      collective_group = "1", rank = { [2] = { collective_group = "2" } },
+      lines = { { "step 120 | loss 0.0360", at = "1s" } },
+    }),
+  fires = { { "collective_deadlock", who = { 2 }, cause = "order", within = "12s" } },
+}
 case "all ranks are in the collective, and it does not complete" {
   ranks = 4, trains(), waits(60, {}),
   fires = { { "collective_incomplete", cause = "fabric", within = "40s" } },

@@ -64,10 +64,12 @@ rule "startup_crash" {
     loss     = signal "loss"           { over = "attempt" },
     ended    = signal "end_reason"     { over = "attempt" },
     finished = signal "training_ended" { over = "attempt" },
-    stood    = finding { "rank_stopped", "job_stopped" },
+    stood    = finding(hangs.or_collective { "rank_stopped", "job_stopped" }),
+    launched = signal "collective_launched" { over = "attempt" },
   },
-  -- Codes that a program or a shell gives for an error of its own.
-  params = { codes = { 1, 2, 126, 127, 255 } },
+  -- Codes that a program or a shell gives for an error of its own. A job that prints no step trains once it has made
+  -- `few` collectives.
+  params = { codes = { 1, 2, 126, 127, 255 }, few = 20 },
   yields_to = {
     "startup_blocked", "exception", "exception_cut", "storage_lost", "rank_killed", "rendezvous_failed",
     "cuda_out_of_memory", "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_timeout", "node_down",
@@ -79,7 +81,7 @@ rule "startup_crash" {
     local failed = job.failed:where { exitcode = p.codes }
     -- Ranks that waited too long for a stopped one fail without an error of their own.
     return failed:seen():any("job") & ~job.stood:ever():surely() & ~ends.begun(job) & ~ends.well(job)
-             & ~job.finished:seen(),
+             & ~job.finished:seen() & ~job.launched:last():max("job"):above(p.few):surely(),
       { who = failed:seen(), code = failed:last("exitcode"):max("job") }
   end,
 }
