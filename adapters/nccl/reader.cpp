@@ -112,8 +112,8 @@ OpenOperation open_operation(const RingOperation& from, const Communicator& of, 
   result.captured = from.flags & operation_captured;
   result.position = from.position, result.sequence = from.sequence, result.group = from.group;
   result.algorithm = text(from.algorithm), result.protocol = text(from.protocol);
+  if ((from.flags & operation_reported) != 0) result.is.started = from.started != 0;
   if (from.started != 0) result.running = since(from.started, now);
-  result.is.started = from.started != 0;
   result.channels = static_cast<unsigned>(std::min(from.channels, ring_channels));
   result.channels_started = static_cast<unsigned>(std::popcount(from.channels_started));
   result.channels_completed = static_cast<unsigned>(std::popcount(from.channels_completed & from.channels_started));
@@ -235,9 +235,8 @@ Result<ProcessRing> read_ring(const std::filesystem::path& path, Duration now) {
 
   ProcessRing result;
   result.pid = writer.l_pid;
-  result.interface_version = head.interface_version;
+  result.interface_version = head.interface_version, result.kernels_reported = head.kernels != 0;
   result.untracked = head.untracked, result.past_launched = head.past_launched;
-  bool any_began = false;
   auto part = std::make_unique<RingPart>();
   for (std::size_t i = 0; i < ring_communicators; ++i) {
     const RingCommunicator& from = heads[i];
@@ -252,7 +251,6 @@ Result<ProcessRing> read_ring(const std::filesystem::path& path, Duration now) {
     to.finalized = from.state == communicator_finalized;
     to.launched = from.launched, to.collectives = from.collectives, to.point_to_points = from.point_to_points;
     to.captured = from.captured, to.calls = from.calls;
-    any_began |= from.began != 0;
     if (!to.finalized) {
       if (!file.read(part.get(), 1, offsetof(Ring, parts) + i * sizeof(RingPart))) return torn(path);
       read_operations(*part, to, now);
@@ -260,10 +258,6 @@ Result<ProcessRing> read_ring(const std::filesystem::path& path, Duration now) {
     }
     if (!foreign || !to.connections.empty()) result.communicators.push_back(std::move(to));
   }
-  const auto& all = result.communicators;
-  result.kernels_reported = any_began || (head.kernels != 0 && std::none_of(all.begin(), all.end(), [](const auto& c) {
-                                            return !c.finalized && c.launched > ring_operations;
-                                          }));
   return result;
 }
 
@@ -272,17 +266,14 @@ trace::ProcessCollectives ProcessRing::collectives() const {
   result.pid = pid;
   result.launched = past_launched;
   std::uint64_t open = 0;
-  const OpenOperation* oldest = nullptr;
   for (const Communicator& it : communicators) {
     result.launched += it.collectives + it.point_to_points;
     for (const OpenOperation& one : it.open) {
       if (one.is.sequence != 0) ++open;
-      if (oldest == nullptr || one.is.open > oldest->is.open) oldest = &one;
+      if (!result.oldest || one.is.open > result.oldest->open) result.oldest = one.is;
     }
   }
-  if (!kernels_reported) return result;
-  result.done = result.launched - std::min(open, result.launched);
-  if (oldest != nullptr) result.oldest = oldest->is;
+  if (kernels_reported) result.done = result.launched - std::min(open, result.launched);
   return result;
 }
 

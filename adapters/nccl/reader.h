@@ -48,7 +48,7 @@ struct Communicator {
   std::uint64_t calls =
       0;  // more than what was launched: NCCL does some without reporting them (copy engines, one rank)
   std::vector<OpenOperation> open;  // oldest first
-  // Launched last, before those: whether they are done, NCCL was not asked to report (Store::reports_kernel).
+  // Launched last, before those; they may be done: NCCL was not asked to report their kernels.
   std::vector<OpenOperation> unreported;
   std::vector<Connection> connections;
 };
@@ -58,7 +58,7 @@ struct ProcessRing {
   std::uint64_t interface_version = 0;  // of NCCL's profiler interface
   std::uint64_t untracked = 0;          // communicators for which there was no room
   std::uint64_t past_launched = 0;      // in communicators that are no longer listed
-  bool kernels_reported = true;         // false: nothing is known to be done (TOCSIN_NCCL_KERNELS=0)
+  bool kernels_reported = true;         // false: not known what is done, but what cannot be
   std::vector<Communicator> communicators;
 
   [[nodiscard]] trace::ProcessCollectives collectives() const;

@@ -26,8 +26,6 @@ enum OperationFlags : std::uint64_t {
   operation_captured = 2,
   operation_reported = 4,  // NCCL will report when its kernel begins and ends
 };
-// Of which operations NCCL was asked to report the kernels.
-enum KernelReports : std::uint64_t { kernels_of_none, kernels_of_all, kernels_of_some };
 
 struct RingHead {
   std::uint64_t magic;  // written last
@@ -38,7 +36,7 @@ struct RingHead {
   std::uint64_t created;
   std::uint64_t untracked;      // communicators for which there was no room
   std::uint64_t past_launched;  // operations of communicators whose place another has taken
-  std::uint64_t kernels;        // KernelReports
+  std::uint64_t kernels;        // 1: NCCL is asked to report when kernels begin and end
   std::uint64_t unused[23];
 };
 

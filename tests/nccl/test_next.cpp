@@ -24,8 +24,9 @@ struct Chain {
   std::vector<std::string> environment(const std::string& next, const std::string& mask,
                                        const std::vector<std::string>& more) {
     std::vector<std::string> result = more;  // the first setting of a name counts
-    for (const std::string& it : {"TOCSIN_NCCL_DIR=" + scratch.path().string(), "TOCSIN_NCCL_NEXT=" + next,
-                                  "OTHER_RECORD=" + record().string(), "OTHER_MASK=" + mask})
+    for (const std::string& it :
+         {"TOCSIN_NCCL_DIR=" + scratch.path().string(), "TOCSIN_NCCL_NEXT=" + next, "OTHER_RECORD=" + record().string(),
+          "OTHER_MASK=" + mask, std::string{"TOCSIN_NCCL_KERNELS=1"}})
       result.push_back(it);
     return result;
   }

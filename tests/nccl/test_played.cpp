@@ -13,7 +13,13 @@ using test::Player, test::Scratch;
 
 namespace {
 
-std::vector<std::string> records_in(const Scratch& scratch) { return {"TOCSIN_NCCL_DIR=" + scratch.path().string()}; }
+// With kernels: as over several nodes.
+std::vector<std::string> records_in(const Scratch& scratch) {
+  return {"TOCSIN_NCCL_DIR=" + scratch.path().string(), "TOCSIN_NCCL_KERNELS=1"};
+}
+std::vector<std::string> within_a_node(const Scratch& scratch) {
+  return {"TOCSIN_NCCL_DIR=" + scratch.path().string()};
+}
 
 adapters::nccl::ProcessRing only(const Scratch& scratch) {
   auto rings = adapters::nccl::read_rings(scratch.path());
@@ -160,38 +166,22 @@ TEST_CASE("what the proxy does for another process is kept apart, and its addres
   CHECK(seen.collectives().launched == 1);
 }
 
-TEST_CASE("each launch of a captured operation is counted, and has a number where all kernels are reported") {
-  for (const bool all : {true, false}) {
-    CAPTURE(all);
+TEST_CASE("each launch of a captured operation is counted, and has a number where kernels are reported") {
+  for (const bool kernels : {true, false}) {
+    CAPTURE(kernels);
     Scratch scratch;
-    auto environment = records_in(scratch);
-    if (all) environment.push_back("TOCSIN_NCCL_KERNELS=all");
-    Player rank{6, environment};
+    Player rank{6, kernels ? records_in(scratch) : within_a_node(scratch)};
 
-    rank.play("comm world 5 4 1 2\n coll world a AllReduce 64 1 captured\n");
+    rank.play("comm world 5 4 1\n coll world a AllReduce 64 1 captured\n");
     CHECK(only(scratch).collectives().launched == 0);
     rank.play("replay world a r1\n begin r1 0\n finish r1 0\n replay world a r2\n begin r2 0\n");
 
     const auto seen = only(scratch);
-    CHECK(seen.collectives().launched == (all ? 2 : 0));
-    CHECK(seen.collectives().done == (all ? 1 : 0));
-    CHECK(seen.collectives().oldest->sequence == (all ? 2 : 0));
+    CHECK(seen.collectives().launched == (kernels ? 2 : 0));
     CHECK(seen.communicators[0].captured == 2);
-    CHECK(seen.communicators[0].open[0].captured);
     CHECK(seen.communicators[0].calls == 1);
-  }
-}
-
-TEST_CASE("a graph that one rank alone reports leaves no operation open in the other") {
-  Scratch scratch;
-  Player one{6, records_in(scratch)}, other{6, records_in(scratch)};
-  one.play(
-      "comm - 9 2 0\n coll - g AllReduce 8 1 captured\n replay - g r\n begin r 0\n finish r 0\n"
-      "coll - a AllReduce 8 1\n");
-  other.play("comm - 9 2 1\n coll - g AllReduce 8 1 captured\n coll - a AllReduce 8 1\n");
-  for (const auto& seen : adapters::nccl::read_rings(scratch.path()).processes) {
-    CHECK(seen.collectives().launched == 1);
-    CHECK(!seen.collectives().oldest);
+    CHECK(seen.collectives().oldest.has_value() == kernels);
+    if (kernels) CHECK(seen.communicators[0].open.at(0).captured);
   }
 }
 
@@ -233,7 +223,7 @@ TEST_CASE("what precedes an operation that runs is done, whatever was reported o
 TEST_CASE("more operations than the ring holds keep the counts exact") {
   Scratch scratch;
   Player rank{6, records_in(scratch)};
-  std::string lines = "comm world 5 4 1 2\n";
+  std::string lines = "comm world 5 4 1\n";
   for (int i = 0; i < 700; ++i) lines += "coll world a AllReduce 64 1\n begin a 0\n finish a 0\n";
   rank.play(lines + "coll world last AllReduce 64 1\n begin last 0\n");
   const auto is = only(scratch).collectives();
@@ -245,10 +235,10 @@ TEST_CASE("more operations than the ring holds keep the counts exact") {
 TEST_CASE("an event of an operation whose place another has taken changes nothing") {
   Scratch scratch;
   Player rank{6, records_in(scratch)};
-  std::string lines = "comm world 5 4 1 2\n coll world old AllReduce 64 1\n begin old 0\n";
+  std::string lines = "comm world 5 4 1\n coll world old AllReduce 64 1\n begin old 0\n";
   for (int i = 0; i < 256; ++i) lines += "coll world a AllReduce 64 1\n";
   rank.play(lines + "finish old 0\n begin old 1\n");
-  CHECK(only(scratch).collectives().done == 1);  // the first has left the ring; of the others none has begun
+  CHECK(only(scratch).collectives().done == 1);  // the first has left the ring
 }
 
 TEST_CASE("communicators come and go: counts stay, and places are used again") {
@@ -275,49 +265,57 @@ TEST_CASE("communicators for which there is no room are counted, and do no harm"
   CHECK(seen.collectives().launched == 1);
 }
 
-TEST_CASE("within a node one operation a second is reported, and the rest follows from the other ranks") {
+TEST_CASE("within a node kernels are not reported, and what is open follows from what the other ranks launched") {
   Scratch scratch;
-  Player one{6, records_in(scratch)}, other{6, records_in(scratch)};
-  for (Player* rank : {&one, &other}) {
-    rank->play("comm - 9 2 " + std::string{rank == &one ? "0" : "1"} + "\n");
-    for (int i = 0; i < 21; ++i) rank->play("coll - a AllReduce 8 1\n begin a 0\n finish a 0\n");
-    CHECK(rank->play("coll - b AllReduce 8 1\n begin b 0\n mask\n") == "30");  // without kernels
-    CHECK(only_of(scratch, rank->pid()).collectives().done == 22);             // as far as this rank knows
-  }
-  one.play("coll - c AllReduce 8 1\n coll - d Broadcast 8 1\n");
+  Player one{6, within_a_node(scratch)}, other{6, within_a_node(scratch)};
+  one.play("comm - 9 2 0\n coll - a AllReduce 8 1\n coll - b AllReduce 8 1\n coll - c Broadcast 8 1\n");
+  other.play("comm - 9 2 1\n coll - a AllReduce 8 1\n");
 
-  const auto waits = only_of(scratch, one.pid()), missing = only_of(scratch, other.pid());
-  REQUIRE(waits.collectives().oldest);
-  CHECK(waits.collectives().oldest->sequence == 23);
-  CHECK(waits.collectives().done == 22);
-  CHECK(!missing.collectives().oldest);
-  other.play("coll - c AllGather 8 1\n");
+  CHECK(one.play("mask\n") == "30");
+  const auto waits = only_of(scratch, one.pid()).collectives(), missing = only_of(scratch, other.pid()).collectives();
+  CHECK(!waits.done);
+  REQUIRE(waits.oldest);
+  CHECK(waits.oldest->sequence == 2);
+  CHECK(waits.oldest->function == "all_reduce");
+  CHECK(!waits.oldest->started);
+  CHECK(!missing.oldest);
+
+  other.play("coll - b AllGather 8 1\n");  // not what the first has launched as its second: neither can complete
   CHECK(only_of(scratch, other.pid()).collectives().oldest->function == "all_gather");
-  CHECK(only_of(scratch, one.pid()).collectives().oldest->function == "all_reduce");
+  CHECK(only_of(scratch, one.pid()).collectives().oldest->sequence == 2);
 }
 
-TEST_CASE("over several nodes, where NCCL polls anyway, and where all is asked for, each operation is reported") {
+TEST_CASE("two ranks that enter two communicators in opposite order both wait, each in its own") {
   Scratch scratch;
-  auto all = records_in(scratch);
-  all.push_back("TOCSIN_NCCL_KERNELS=all");
-  Player two_nodes{6, records_in(scratch)}, everything{6, all}, some{6, records_in(scratch)};
-  std::string lines;
-  for (int i = 0; i < 25; ++i) lines += "coll - a AllReduce 8 1\n";
-  CHECK(two_nodes.play("comm - 1 2 0 2\n" + lines + "mask\n") == "94");
-  CHECK(everything.play("comm - 2 2 0\n" + lines + "mask\n") == "94");
-  CHECK(some.play("comm - 3 2 0\n" + lines + "mask\n") == "30");
+  Player one{6, within_a_node(scratch)}, other{6, within_a_node(scratch)};
+  one.play("comm - 9 2 0\n comm -2 a 2 0\n coll - a AllReduce 8 1\n");
+  other.play("comm - 9 2 1\n comm -2 a 2 1\n coll -2 a AllReduce 8 1\n");
+  CHECK(only_of(scratch, one.pid()).collectives().oldest->group == "0x9");
+  CHECK(only_of(scratch, other.pid()).collectives().oldest->group == "0xa");
 }
 
-TEST_CASE("without reports of kernels nothing is known to be done") {
+TEST_CASE("while a rank of a communicator is not seen, nothing follows from the others") {
   Scratch scratch;
-  auto environment = records_in(scratch);
-  environment.push_back("TOCSIN_NCCL_KERNELS=0");
-  environment.push_back("TOCSIN_NCCL_STEPS=0");
-  Player rank{6, environment};
-  rank.play("comm world 1 4 1\n coll world w AllReduce 64 1\n");
-  CHECK(rank.play("mask\n") == "6");
-  const auto is = only(scratch).collectives();
-  CHECK(is.launched == 1);
-  CHECK(!is.done);
-  CHECK(!is.oldest);
+  Player one{6, within_a_node(scratch)}, other{6, within_a_node(scratch)};
+  one.play("comm - 9 3 0\n coll - a AllReduce 8 1\n");
+  other.play("comm - 9 3 1\n");
+  CHECK(!only_of(scratch, one.pid()).collectives().oldest);
+  CHECK(only_of(scratch, one.pid()).communicators[0].unreported.size() == 1);
+}
+
+TEST_CASE("kernels are reported over several nodes, where NCCL polls anyway, and as the user says") {
+  Scratch scratch;
+  const auto mask = [&](std::vector<std::string> more, const std::string& nodes) {
+    for (const std::string& it : within_a_node(scratch)) more.push_back(it);
+    Player rank{6, more};
+    return rank.play("comm - 1 4 0 " + nodes + "\n mask\n");
+  };
+  CHECK(mask({}, "1") == "30");
+  CHECK(mask({}, "2") == "94");
+  CHECK(mask({"WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4"}, "1") == "94");
+  CHECK(mask({"WORLD_SIZE=4", "LOCAL_WORLD_SIZE=4"}, "1") == "30");
+  CHECK(mask({"WORLD_SIZE=4"}, "1") == "30");
+  CHECK(mask({"TOCSIN_NCCL_KERNELS=1"}, "1") == "94");
+  CHECK(mask({"TOCSIN_NCCL_KERNELS=0"}, "2") == "30");
+  CHECK(mask({"TOCSIN_NCCL_KERNELS=0", "TOCSIN_NCCL_STEPS=0"}, "2") == "6");
 }

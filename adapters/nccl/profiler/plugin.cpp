@@ -28,7 +28,6 @@ Store store;
 NextPlugin next;
 pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER;  // of init and finalize only
 bool begun = false;
-KernelReports kernels = kernels_of_none;
 pid_t begun_by = 0;
 int* nccl_mask = nullptr;
 std::atomic<std::uint64_t> own_mask{0}, given_mask{0};
@@ -38,18 +37,25 @@ bool off(const char* setting) {
   return value != nullptr && std::strcmp(value, "0") == 0;
 }
 
-// Interface 4 does not announce calls, so nothing can be decided for each.
-KernelReports kernels_wanted(int version) {
-  const char* value = std::getenv("TOCSIN_NCCL_KERNELS");
-  if (off("TOCSIN_NCCL_KERNELS")) return kernels_of_none;
-  return version == 4 || (value != nullptr && std::strcmp(value, "all") == 0) ? kernels_of_all : kernels_of_some;
+// While NCCL has a kernel to report, its proxy thread polls without a pause: a core of each rank. Over a network that
+// thread does so anyway; within a node there is another way to learn what hangs (compare_ranks in reader.cpp).
+//
+// It stays as it is at the start: NCCL takes the mask for an operation when it is called, so what is turned on once it
+// hangs shows nothing of it; and NCCL's count of a channel's kernels does not survive a change between a send and its
+// receive, or after a graph was captured: then it waits for a report that never comes.
+bool kernels_wanted(int nodes) {
+  if (off("TOCSIN_NCCL_KERNELS")) return false;
+  const auto number = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? 0 : std::atoi(value);
+  };
+  const int here = number("LOCAL_WORLD_SIZE");
+  return number("TOCSIN_NCCL_KERNELS") == 1 || nodes > 1 || (here > 0 && number("WORLD_SIZE") > here);
 }
 
-// What is on from the start: NCCL takes the mask for an operation when it is called, so what is turned on once it hangs
-// shows nothing of it.
-std::uint64_t wanted_by_store() {
+std::uint64_t wanted_by_store(bool kernels) {
   std::uint64_t mask = event_collective | event_point_to_point;
-  if (kernels != kernels_of_none) mask |= event_kernel_channel;
+  if (kernels) mask |= event_kernel_channel;
   if (!off("TOCSIN_NCCL_STEPS")) mask |= event_proxy_operation | event_proxy_step;
   return mask;
 }
@@ -62,30 +68,22 @@ void give_mask() {
   __atomic_store_n(nccl_mask, static_cast<int>(mask), __ATOMIC_RELAXED);
 }
 
-// NCCL takes the mask for an operation right before it announces the call: so this is for the one after it.
-void want_kernel(bool wanted) {
-  const std::uint64_t mask = own_mask.load(std::memory_order_relaxed);
-  const std::uint64_t changed = wanted ? mask | event_kernel_channel : mask & ~std::uint64_t{event_kernel_channel};
-  if (changed != mask) own_mask.store(changed, std::memory_order_relaxed);
-  give_mask();
-}
-
 #define TOCSIN_LOG(log, level, ...) \
   if ((log) != nullptr) (log)(level, log_of_profilers, __FILE_NAME__, __LINE__, __VA_ARGS__)
 
-void begin(int version, const void* own, Log log) {
+void begin(int version, int nodes, const void* own, Log log) {
   if (begun && begun_by == ::getpid()) return;
   const bool forked = begun;
   begun = true, begun_by = ::getpid();
   if (forked) store = Store{};  // the parent's file stays the parent's
-  kernels = kernels_wanted(version);
+  const bool kernels = kernels_wanted(nodes);
   const char* directory = std::getenv("TOCSIN_NCCL_DIR");
   if (directory == nullptr || *directory == '\0') {
     TOCSIN_LOG(log, log_info, "tocsin: TOCSIN_NCCL_DIR is not set, so nothing is recorded");
   } else if (const char* why = store.open(directory, static_cast<std::uint64_t>(version), kernels)) {
     TOCSIN_LOG(log, log_warning, "tocsin: nothing is recorded, as there can be no file in %s: %s", directory, why);
   }
-  own_mask = store.is_open() ? wanted_by_store() : 0;
+  own_mask = store.is_open() ? wanted_by_store(kernels) : 0;
   const char* name = std::getenv("TOCSIN_NCCL_NEXT");
   if (forked || name == nullptr || *name == '\0') return;
   if (const char* why = next.load(name, version, own)) {
@@ -98,7 +96,7 @@ void begin(int version, const void* own, Log log) {
 int init(int version, const void* own, void** context, std::uint64_t hash, int* mask, const char* name, int nodes,
          int ranks, int rank, Log log) {
   ::pthread_mutex_lock(&turns);
-  begin(version, own, log);
+  begin(version, nodes, own, log);
   *context = nullptr;
   std::size_t i = 0;
   while (i < capacity && contexts[i].used) ++i;
@@ -142,10 +140,6 @@ int start(void* context, void** handle, const Descriptor& event, int version) {
                                                  : event.point_to_point.group;
   const std::uint64_t parent = foreign || (interface_4 && operation) ? 0 : ours(event.parent);
   const bool reported = (given_mask.load(std::memory_order_relaxed) & event_kernel_channel) != 0;
-  const bool called = type == event_collective_call || type == event_point_to_point_call;
-  if (called && kernels == kernels_of_some)
-    want_kernel(store.next_kernel_reported(
-        it.place, type == event_collective_call ? event.collective_call.captured : event.point_to_point_call.captured));
   std::uint64_t result = store.start(it.place, type, event, parent, ours(group), reported);
   if (next.is_loaded()) {
     Descriptor whole{};  // no further than NCCL's own

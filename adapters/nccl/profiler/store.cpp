@@ -18,7 +18,6 @@ namespace tocsin::adapters::nccl {
 namespace {
 
 using Word = std::atomic_ref<std::uint64_t>;
-using Flag = std::atomic_ref<bool>;
 static_assert(Word::is_always_lock_free);
 
 void put(std::uint64_t& to, std::uint64_t value) { Word{to}.store(value, std::memory_order_relaxed); }
@@ -51,8 +50,6 @@ constexpr std::size_t communicator_of(std::uint64_t handle) { return handle >> 4
 constexpr std::size_t place_of(std::uint64_t handle) { return handle >> 10 & 255; }
 constexpr std::uint64_t rest_of(std::uint64_t handle) { return handle >> 18; }
 static_assert(ring_communicators <= 64 && ring_operations == 256 && ring_links == 256);
-constexpr std::uint64_t call_captured = 1, call_reported = 2;
-constexpr std::uint64_t first_reported = 20;  // operations of a communicator
 constexpr std::uint64_t position_bits = (std::uint64_t{1} << 32) - 1, step_position_bits = (1 << 22) - 1;
 
 // Anything with these bits is taken for a handle of ours: NCCL hands on what a stale or foreign process wrote.
@@ -80,7 +77,7 @@ bool lock(int file) {
 
 }  // namespace
 
-const char* Store::open(const char* directory, std::uint64_t interface_version, KernelReports kernels) {
+const char* Store::open(const char* directory, std::uint64_t interface_version, bool kernels) {
   kernels_ = kernels;
   pid_ = ::getpid();
   rlimit limit{};  // beyond it the kernel sends a signal that ends the process
@@ -114,7 +111,7 @@ const char* Store::open(const char* directory, std::uint64_t interface_version, 
   ring->head.size = sizeof(Ring);
   ring->head.pid = static_cast<std::uint64_t>(pid_);
   ring->head.interface_version = interface_version;
-  ring->head.kernels = kernels;
+  ring->head.kernels = kernels ? 1 : 0;
   ring->head.created = now();
   std::memset(ring->parts, 0, sizeof ring->parts);  // no page is met for the first time while NCCL waits
   Word{ring->head.magic}.store(ring_magic, std::memory_order_release);
@@ -141,7 +138,6 @@ int Store::add(std::uint64_t hash, const char* name, int nodes, int ranks, int r
   std::memset(&ring_->parts[place], 0, sizeof ring_->parts[place]);
   std::memset(&it, 0, sizeof it);
   it.generation = generation;
-  network_follows_[place] = nodes > 1;
   it.hash = hash;
   it.ranks = static_cast<std::uint64_t>(ranks), it.rank = static_cast<std::uint64_t>(rank);
   it.nodes = static_cast<std::uint64_t>(nodes);
@@ -158,18 +154,6 @@ void Store::finalize(int communicator) {
   Word{it.state}.store(communicator_finalized, std::memory_order_release);
 }
 
-bool Store::next_kernel_reported(int communicator, bool captured) {
-  if (ring_ == nullptr || communicator < 0 || kernels_ == kernels_of_none) return false;
-  if (kernels_ == kernels_of_all) return true;
-  RingCommunicator& it = ring_->communicators[communicator];
-  const std::uint64_t before =
-      Word{called_last_}.exchange(static_cast<std::uint64_t>(communicator), std::memory_order_relaxed);
-  Flag{network_follows_[before]}.store(it.nodes > 1, std::memory_order_relaxed);
-  if (captured) return false;  // each launch of the graph would have to call back for it
-  return Flag{network_follows_[communicator]}.load(std::memory_order_relaxed) || get(it.launched) < first_reported ||
-         Flag{report_due_}.exchange(false, std::memory_order_relaxed);
-}
-
 std::uint64_t Store::start(int communicator, std::uint64_t type, const Descriptor& event, std::uint64_t parent,
                            std::uint64_t group, bool reported) {
   if (ring_ == nullptr) return 0;
@@ -180,7 +164,7 @@ std::uint64_t Store::start(int communicator, std::uint64_t type, const Descripto
       if (communicator >= 0) add_one(ring_->communicators[communicator].calls);
       const bool captured =
           type == event_collective_call ? event.collective_call.captured : event.point_to_point_call.captured;
-      return handle(kind_call, 0, 0, (captured ? call_captured : 0) | (reported ? call_reported : 0));
+      return handle(kind_call, 0, 0, captured ? 1 : 0);
     }
     case event_collective:
     case event_point_to_point:
@@ -206,11 +190,9 @@ std::uint64_t Store::operation(int communicator, std::uint64_t type, const Descr
   RingOperation& it = ring_->parts[communicator].operations[place];
   Word{it.position}.store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
-  const bool called = within(parent, kind_call);
-  const bool captured = called && (rest_of(parent) & call_captured) != 0;
-  if (called) reported = (rest_of(parent) & call_reported) != 0;
-  // Where few kernels are reported, not all ranks learn of each launch of a graph: numbers are to be equal in all.
-  const bool numbered = !captured || kernels_ == kernels_of_all;
+  const bool captured = within(parent, kind_call) && rest_of(parent) == 1;
+  // Unless kernels are reported, not all ranks learn of each launch of a graph; and numbers are to be equal in all.
+  const bool numbered = !captured || kernels_;
   const std::uint64_t flags =
       (captured ? std::uint64_t{operation_captured} : 0) | (reported ? std::uint64_t{operation_reported} : 0);
   if (type == event_collective) {
@@ -236,8 +218,6 @@ std::uint64_t Store::operation(int communicator, std::uint64_t type, const Descr
   put(it.group, within(group, kind_group) ? rest_of(group) : 0);
   const std::uint64_t time = now();
   put(it.entered, time);
-  if (reported) put(next_report_, time + 1'000'000'000);
-  else if (time >= get(next_report_)) Flag{report_due_}.store(true, std::memory_order_relaxed);
   // Nothing to send or receive: no kernel does it, and no channel is reported.
   if (type == event_point_to_point && event.point_to_point.count == 0) put(it.started, time), put(it.completed, time);
   Word{it.position}.store(position, std::memory_order_release);

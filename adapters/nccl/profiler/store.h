@@ -13,9 +13,10 @@ namespace tocsin::adapters::nccl {
 // never an address: handles that are stale, or of another process (PXN), lead nowhere wrong.
 class Store {
  public:
-  // Maps the file of this process in the directory; `kernels` is what NCCL is asked to report. Why it could not, or
+  // Maps the file of this process in the directory; `kernels`: NCCL
+  // is asked to report when kernels begin and end. Why it could not, or
   // null.
-  const char* open(const char* directory, std::uint64_t interface_version, KernelReports kernels);
+  const char* open(const char* directory, std::uint64_t interface_version, bool kernels);
   [[nodiscard]] bool is_open() const noexcept { return ring_ != nullptr; }
 
   // A communicator's place, or -1 where there is none left. Callers take turns.
@@ -31,12 +32,6 @@ class Store {
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
-  // Whether NCCL shall report the kernel of the operation that comes after one that is called now. While it waits to
-  // report one, a thread of NCCL's polls without a pause, unless the network keeps that thread polling anyway. So
-  // within a node it is some: those that begin a communicator, then one a second. Which others are open follows from
-  // what the other ranks have launched.
-  bool next_kernel_reported(int communicator, bool captured);
-
  private:
   struct Place;  // what a handle says
 
@@ -51,12 +46,7 @@ class Store {
   int file_ = -1;  // its lock says that this process lives
   pid_t pid_ = 0;
   std::uint64_t groups_ = 0;
-  KernelReports kernels_ = kernels_of_none;
-  std::uint64_t next_report_ = 0;  // when an operation within a node is reported next
-  bool report_due_ = false;
-  // The communicator called last, and for each whether the next call was of one that spans nodes: as it will be again.
-  std::uint64_t called_last_ = 0;
-  bool network_follows_[ring_communicators] = {};
+  bool kernels_ = false;
 };
 
 }  // namespace tocsin::adapters::nccl
