@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,8 +23,12 @@ class Attachments {
   explicit Attachments(const KernelProgram& program) : program_(program) {}
   ~Attachments();
 
-  // Sets all probes of a library that has none yet.
-  void attach(pid_t pid, const MappedLibrary& library);
+  using Clock = std::chrono::steady_clock;
+
+  // A process has mapped this library: sets all its probes, if it has none yet.
+  void attach(pid_t pid, const MappedLibrary& library, Clock::time_point now);
+  // Removes the probes of libraries that no process had mapped since then: a probe keeps the file system in use.
+  void expire(Clock::time_point unseen_since);
   // Sets a probe where a wait returns to. False: it cannot be done.
   [[nodiscard]] bool attach_return(pid_t pid, const MappedFile& file, std::uint64_t offset);
   // Removes the probes whose calls are counted under this budget, and sets no more of them.
@@ -37,10 +42,14 @@ class Attachments {
  private:
   using Inode = std::pair<std::string, std::uint64_t>;  // device and number
 
+  struct Attached {
+    Clock::time_point seen{};
+    std::map<std::uint32_t, std::vector<Link>> links{};  // by budget
+  };
+
   const KernelProgram& program_;
-  std::map<std::uint32_t, std::vector<Link>> links_;  // by budget
-  std::set<Inode> attached_;
-  std::set<std::pair<Inode, std::uint64_t>> returns_;
+  std::map<Inode, Attached> files_;
+  std::map<std::pair<Inode, std::uint64_t>, Link> returns_;  // by their places
   std::set<std::uint32_t> stopped_;
   std::vector<std::string> notes_;
   std::set<std::string> noted_;

@@ -42,6 +42,10 @@ Error refused(int error) {
   if (error == EPERM) return {Errc::refused, std::string{"loading a BPF program is not permitted"} + remedy};
   if (error == ENOSYS) return {Errc::refused, "the kernel has no BPF: it needs CONFIG_BPF_SYSCALL"};
   if (error == EMFILE) return {Errc::refused, "too many files are open: raise the limit with `ulimit -n`"};
+  if (error == EACCES)
+    return {Errc::refused,
+            "the kernel refuses the tracer's program: SELinux or another security module forbids BPF, or Linux is "
+            "older than 5.15"};
   return {Errc::refused, std::string{"the kernel refuses the tracer's program ("} + std::strerror(error) +
                              "): it needs Linux 5.15 or later"};
 }

@@ -1,7 +1,5 @@
 #include "adapters/trace/tracer.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -25,6 +23,7 @@ constexpr auto new_for = 1min;      // a process loads its libraries
 constexpr auto found_one = 5s;      // after the first of them
 constexpr auto look_again = 10s;    // later
 constexpr auto forget_after = 10s;  // what processes nobody asked for have left
+constexpr auto unused_for = 1min;   // no process has the library any more
 constexpr int too_often_for = 3;    // seconds over the budget
 
 struct Watched {
@@ -33,13 +32,6 @@ struct Watched {
   Clock::time_point since{}, read{};
   bool found = false;
 };
-
-// The clock of the kernel's tables.
-std::uint64_t now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 // How often a process called what has a budget.
 struct Rates {
@@ -94,13 +86,14 @@ void Tracer::look(std::span<const pid_t> pids) {
       one.read = time;
       const auto maps = maps_of(pid);
       const auto libraries = maps ? mapped_libraries(*maps) : std::vector<MappedLibrary>{};
-      for (const MappedLibrary& library : libraries) state_->attachments.attach(pid, library);
+      for (const MappedLibrary& library : libraries) state_->attachments.attach(pid, library, time);
       one.found = !libraries.empty();
       if (!maps && maps.error().code == stream::Errc::refused) state_->attachments.note(maps.error().message);
     }
     still.emplace(pid, std::move(one));
   }
   state_->watched = std::move(still);
+  state_->attachments.expire(time - unused_for);
 }
 
 Tables Tracer::State::read() const {
@@ -176,7 +169,7 @@ bool Tracer::State::sure_of(const kernel::wait_key& key, const kernel::wait& wai
 std::vector<ProcessTrace> Tracer::read() {
   State& state = *state_;
   Tables tables = state.read();
-  const std::uint64_t at = now();
+  const std::uint64_t at = kernel_time();
   const auto alive = state.living(tables);
   state.forget(tables, alive, at);
 

@@ -46,6 +46,21 @@ class Rooms(unittest.TestCase):
                                "Calls.test_an_exec_and_a_process_that_gets_the_same_files_begin_at_zero"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    @unittest.skipUnless(allowed(*unshared("-T", "--boottime", "5", "--monotonic", "7", "-f")), "no new time namespace is permitted here")
+    def test_a_tracer_in_a_time_namespace_knows_the_kernel_s_clock(self):
+        probe = Probe(before=unshared("-T", "--boottime", "1000", "--monotonic", "2000", "-f"))
+        self.addCleanup(probe.close)
+        caller = Caller(self)
+        caller.ask("ready")
+        probe.look([caller.pid])
+        for line in ("wait", ""):
+            caller.send(line)
+            until(lambda: probe.one(caller.pid).get("waits") == 1, "the call")
+        caller.answer()
+        caller.send("wait")
+        waiting = until(lambda: probe.one(caller.pid).get("waiting"), "the wait")
+        self.assertLess(waiting["open"], 60)
+
     @unittest.skipUnless(allowed(*unshared("-m")), "no new mount namespace is permitted here")
     def test_libraries_that_only_the_process_can_see_are_found_through_its_root(self):
         with tempfile.TemporaryDirectory() as empty:
