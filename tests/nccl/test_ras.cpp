@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <random>
 #include <string>
 
@@ -66,6 +69,12 @@ const std::string text =
     "  5 ranks have launched up to operation 2\n  2 ranks have not launched any operations\n"
     "  Rank 1 -- GPU 1 managed by process 483070 on node 10.0.0.7\n"
     "  Rank 3 -- GPU 3 managed by process 483072 on node 10.0.0.7\n\n";
+
+// Of two ranks on one H100 (bench/nccl/on_gpu.py).
+stream::Result<adapters::nccl::RasStatus> recorded(const std::string& name) {
+  std::ifstream file{TOCSIN_SOURCE_DIR "/tests/nccl/recorded/" + name};
+  return parse_ras(std::string{std::istreambuf_iterator<char>{file}, {}});
+}
 
 bool anyone(pid_t, const std::string&) { return true; }
 auto with_pid(pid_t pid) {
@@ -137,6 +146,27 @@ TEST_CASE("text of NCCL 2.24 has one count of all functions") {
   REQUIRE(status->communicators.size() == 1);
   CHECK(status->communicators[0].hash == 0xaa);
   CHECK(status->communicators[0].ranks[0].launched.at("") == 11);
+}
+
+TEST_CASE("recorded answers of NCCL 2.30.7 name the rank that is late and the one that is stopped") {
+  for (const std::string form : {"json", "txt"}) {
+    CAPTURE(form);
+    const auto late = recorded("ras-late." + form), stopped = recorded("ras-stopped." + form);
+    REQUIRE(late);
+    REQUIRE(stopped);
+    CHECK(late->nccl_version == "2.30.7");
+    const auto& counts = late->communicators.at(0);
+    CHECK(counts.hash == 0x6c686249328c7a38);
+    CHECK(counts.differing.at("all_reduce") == std::map<std::uint64_t, std::uint32_t>{{40, 1}, {44, 1}});
+    CHECK(counts.ranks.at(1).launched.at("all_reduce") == 40);
+    CHECK(counts.ranks.at(1).pid == 606);
+    const auto& missing = stopped->communicators.at(0).ranks.back();
+    CHECK(missing.rank == 1);
+    CHECK(missing.pid == 606);
+    CHECK(missing.missing);
+    CHECK(missing.unresponsive);
+    CHECK(!missing.dead);
+  }
 }
 
 TEST_CASE("of several jobs at one port the one with our processes is taken, and a stopped process is passed over") {
