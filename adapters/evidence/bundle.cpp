@@ -115,6 +115,16 @@ class Gathering {
   BundleReport report_;
 };
 
+// The first bundle of a run is of its first hang, the newest of what is of interest now.
+void remove_middle(const fs::path& run, std::size_t kept) {
+  auto names = names_in(run);
+  while (names.size() >= std::max<std::size_t>(kept, 2)) {
+    std::error_code failed;
+    fs::remove_all(run / names[1], failed);
+    names.erase(names.begin() + 1);
+  }
+}
+
 // "ok" or "no", a newline, and the content or the reason.
 void answer_with(const PartMaker& part, int out) {
   const auto made = part.make();
@@ -123,6 +133,7 @@ void answer_with(const PartMaker& part, int out) {
 }
 
 void gather(const BundleRequest& request, const std::string& name, int out) {
+  remove_middle(request.run, request.limits.kept);
   const auto run = journal::OpenDirectory::open(request.run);
   auto directory = run ? run->make(name) : Result<journal::OpenDirectory>{run.error()};
   if (!directory) return;
@@ -147,16 +158,6 @@ void gather(const BundleRequest& request, const std::string& name, int out) {
     else gathering.miss(parts[i].name, bytes.starts_with("no\n") ? bytes.substr(3) : "gathering it failed");
   });
   write_all_of(out, gathering.manifest(true));
-}
-
-// The first bundle of a run is of its first hang, the newest of what is of interest now.
-void remove_middle(const fs::path& run, std::size_t kept) {
-  auto names = names_in(run);
-  while (names.size() >= std::max<std::size_t>(kept, 2)) {
-    std::error_code failed;
-    fs::remove_all(run / names[1], failed);
-    names.erase(names.begin() + 1);
-  }
 }
 
 }  // namespace
@@ -189,7 +190,6 @@ Result<void> Bundle::begin(BundleRequest request) {
   name_ = name_at(request.now);
   if (std::find(names.begin(), names.end(), name_) != names.end())
     return Error{Errc::refused, name_ + " is there already: try again in a second"};
-  remove_middle(request.run, request.limits.kept);
   work_.start(
       "tocsin-bundle", [&](int out) { gather(request, name_, out); }, longest_gathering);
   return {};

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@
 #include "adapters/evidence/tools.h"
 #include "adapters/formats/alert_form.h"
 #include "adapters/journal/follow.h"
+#include "adapters/nccl/ras.h"
 #include "dsl/text/extraction.h"
 
 namespace tocsin::adapters::evidence {
@@ -189,6 +191,27 @@ Result<std::string> gpu_state(std::chrono::milliseconds limit) {
   return std::move(answer.out);
 }
 
+Result<std::string> ras_answer(const std::vector<StackTarget>& targets, stream::Duration limit) {
+  std::string address;
+  for (const StackTarget& target : targets)
+    if (address.empty()) address = value_of(environment_of(target.pid), "NCCL_RAS_ADDR");
+  if (address.empty()) address = nccl::ras_address();
+  const auto end = std::chrono::steady_clock::now() + limit;
+  nccl::RasQuery query{address, limit / 2};
+  while (!query.advance()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    pollfd ready{query.descriptor(), query.events(), 0};
+    if (left <= 0ms || ::poll(&ready, 1, static_cast<int>(left.count())) == 0) break;
+  }
+  const auto status = query.result();
+  if (!status) return status.error();
+  const bool ours = status->names_nobody() || status->includes([&](pid_t pid, const std::string&) {
+    return std::any_of(targets.begin(), targets.end(), [&](const StackTarget& one) { return one.pid == pid; });
+  });
+  if (!ours) return Error{Errc::not_found, "NCCL's RAS at " + address + " answers for another job"};
+  return query.answer();
+}
+
 std::vector<PartMaker> bundle_parts(const std::filesystem::path& run, const std::vector<StackTarget>& targets) {
   std::vector<PartMaker> parts;
   const std::size_t most = std::min(most_lines, lines_of_rank * std::max<std::size_t>(targets.size(), 1));
@@ -196,6 +219,7 @@ std::vector<PartMaker> bundle_parts(const std::filesystem::path& run, const std:
   for (const StackTarget& target : targets)
     parts.push_back({file_of(target, "", ".txt"), 3s, false, false, [target] { return process_text(target); }});
   parts.push_back({"kernel.txt", 5s, true, false, kernel_log});
+  parts.push_back({"nccl_ras.txt", 12s, false, false, [targets] { return ras_answer(targets, 10s); }});
   parts.push_back({"nvidia-smi.txt", 20s, false, false, [] { return gpu_state(15s); }});
   for (const StackTarget& target : targets)
     parts.push_back(

@@ -29,6 +29,8 @@ struct PartMaker {
 [[nodiscard]] stream::Result<std::string> flight_recorder_dump(const StackTarget& target);
 [[nodiscard]] stream::Result<std::string> last_lines(const std::filesystem::path& run, std::size_t most);
 [[nodiscard]] stream::Result<std::string> kernel_log();
+// What NCCL's RAS answers, where the ranks' environment has it listen, if it is of this job.
+[[nodiscard]] stream::Result<std::string> ras_answer(const std::vector<StackTarget>& targets, stream::Duration limit);
 [[nodiscard]] stream::Result<std::string> gpu_state(std::chrono::milliseconds limit);
 
 }  // namespace tocsin::adapters::evidence

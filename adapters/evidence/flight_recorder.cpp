@@ -19,7 +19,7 @@ using stream::Result;
 
 namespace {
 
-constexpr std::uintmax_t most_bytes_of_dump = 512u << 20;
+constexpr std::uintmax_t most_bytes_of_dump = 128u << 20;
 
 // Absent, null and of another kind are alike: dumps of ten versions differ in what they have.
 const Json& member(const Json& in, const char* key) {
@@ -138,7 +138,7 @@ std::optional<std::uint32_t> rank_in(const std::string& name) {
 Result<std::string> bytes_of(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return Error{Errc::not_found, "not a file"};
-  if (fs::file_size(path, error) > most_bytes_of_dump) return Error{Errc::too_large, "larger than 512 MiB"};
+  if (fs::file_size(path, error) > most_bytes_of_dump) return Error{Errc::too_large, "larger than 128 MiB"};
   std::ifstream file{path, std::ios::binary};
   std::ostringstream bytes;
   bytes << file.rdbuf();

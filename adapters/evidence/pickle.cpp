@@ -18,7 +18,8 @@ using stream::Result;
 
 namespace {
 
-constexpr std::size_t most_nodes = 16u << 20;  // of the value with everything in it that stands there several times
+// Of the value, with everything in it that stands there several times: beyond this, each takes a byte at least.
+constexpr std::size_t free_nodes = 1u << 20;
 constexpr int deepest = 100;
 
 struct Node {
@@ -40,7 +41,7 @@ class Machine {
       if (const char* problem = step(static_cast<unsigned char>(opcode->front()))) return error(begin, problem);
     }
     Json out;
-    std::size_t left = most_nodes;
+    std::size_t left = free_nodes + 4 * all_.size();
     if (!convert(stack_.back(), out, left, 0)) return error(at_, "it is nested too deeply, or too large");
     return out;
   }
@@ -65,7 +66,6 @@ class Machine {
   }
 
   const char* push(Node node) {
-    if (nodes_.size() >= most_nodes) return "it is too large";
     nodes_.push_back(std::move(node));
     stack_.push_back(static_cast<std::uint32_t>(nodes_.size() - 1));
     return nullptr;

@@ -81,6 +81,7 @@ class RasQuery {
   bool advance();
   // Once it is over; or cut off here, what there is so far.
   [[nodiscard]] stream::Result<RasStatus> result() const;
+  [[nodiscard]] const std::string& answer() const noexcept { return received_; }  // as it came
 
  private:
   enum class Stage { connecting, greeting, timeout, format, status, over };

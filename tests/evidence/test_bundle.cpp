@@ -173,6 +173,13 @@ TEST_CASE("a tool that hangs costs its part and nothing else") {
   CHECK(gpu_state(60s).error().message == "nvidia-smi failed: NVIDIA-SMI has failed\n");
 }
 
+TEST_CASE("where no NCCL listens its RAS is a missing part, and the ranks' own address is asked") {
+  const Sleeper one{{{"NCCL_RAS_ADDR", "127.0.0.1:1"}}};
+  const auto answer = ras_answer({one.as_rank(0)}, 5s);
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().message.find("127.0.0.1:1") != std::string::npos);
+}
+
 TEST_CASE("the dump of a rank is what its own user wrote since it began, under the name that its environment has") {
   const OnlyTools tools;
   const Scratch folder;
