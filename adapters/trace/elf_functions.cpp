@@ -16,7 +16,6 @@ using stream::Error;
 using stream::Result;
 
 constexpr std::uint64_t most_bytes = 1ULL << 30;  // of one table
-constexpr std::size_t most_headers = 1 << 16;
 
 // Pieces of a file that may be cut short while we read: never mapped.
 class Pieces {
@@ -67,7 +66,7 @@ Result<std::vector<ElfFunction>> elf_functions(int file, std::span<const std::st
     return not_elf("it is not a 64-bit little-endian ELF file");
   std::vector<Elf64_Phdr> segments;
   std::vector<Elf64_Shdr> sections;
-  if (elf.e_phentsize != sizeof(Elf64_Phdr) || elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shnum > most_headers ||
+  if (elf.e_phentsize != sizeof(Elf64_Phdr) || elf.e_shentsize != sizeof(Elf64_Shdr) ||
       !pieces.read(elf.e_phoff, elf.e_phnum, segments) || !pieces.read(elf.e_shoff, elf.e_shnum, sections))
     return not_elf("its headers are cut short");
 

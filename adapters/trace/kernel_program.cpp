@@ -24,6 +24,14 @@ constexpr __u64 initial_pid_namespace = 0xEFFFFFFC;  // the inode of /proc/1/ns/
 
 constexpr std::uint32_t uprobe_multi = 48;  // BPF_TRACE_UPROBE_MULTI
 
+// Options of libbpf, which go by their size.
+template <class Options>
+Options sized() {
+  Options options{};
+  options.sz = sizeof options;
+  return options;
+}
+
 bool exists(const char* path) { return ::access(path, F_OK) == 0; }
 
 constexpr const char* remedy =
@@ -119,7 +127,8 @@ Result<std::unique_ptr<KernelProgram>> KernelProgram::load(bool one_by_one) {
 
 Result<std::unique_ptr<KernelProgram>> KernelProgram::load_for(bool several) {
   ::libbpf_set_print(nullptr);
-  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "tocsin");
+  auto options = sized<bpf_object_open_opts>();
+  options.object_name = "tocsin";
   bpf_object* object = ::bpf_object__open_mem(tracer_bytes, sizeof tracer_bytes, &options);
   if (object == nullptr) return refused(errno);
   std::unique_ptr<KernelProgram> program{new KernelProgram{object, several}};
@@ -140,7 +149,7 @@ KernelProgram::~KernelProgram() { ::bpf_object__close(object_); }
 Result<void> KernelProgram::find_place() const {
   struct stat status {};
   if (::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == initial_pid_namespace) return {};
-  LIBBPF_OPTS(bpf_test_run_opts, options);
+  auto options = sized<bpf_test_run_opts>();
   const bpf_program* program = ::bpf_object__find_program_by_name(object_, "find_place");
   if (const int error = ::bpf_prog_test_run_opts(::bpf_program__fd(program), &options)) return refused(-error);
   return {};
@@ -196,7 +205,9 @@ Result<Link> KernelProgram::attach_several(const char* program, const std::strin
 
 Result<Link> KernelProgram::attach_alone(const char* program, const std::string& path, const Place& place,
                                          bool at_return) const {
-  LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = place.cookie, .retprobe = at_return);
+  auto options = sized<bpf_uprobe_opts>();
+  options.bpf_cookie = place.cookie;
+  options.retprobe = at_return;
   const bpf_program* found = ::bpf_object__find_program_by_name(object_, program);
   bpf_link* link = ::bpf_program__attach_uprobe_opts(found, -1, path.c_str(), place.offset, &options);
   if (link == nullptr) return no_probe(errno);

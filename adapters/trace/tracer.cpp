@@ -195,7 +195,8 @@ std::vector<ProcessTrace> Tracer::read() {
   for (std::uint32_t call = 0; call < kernel::most_calls; ++call)
     if (state.attachments.stopped(call)) stopped.emplace_back(call_name(call));
   std::vector<ProcessTrace> all;
-  for (auto& [life, trace] : traces_of(tables, lives, at)) {
+  for (auto& one : traces_of(tables, lives, at)) {
+    ProcessTrace& trace = one.second;
     trace.stopped = stopped;
     const auto gone = [&](GroupTrace::Library library, std::uint32_t call) {
       if (!state.attachments.stopped(call)) return;
