@@ -124,8 +124,8 @@ signals {
     documentation = "How many members the group of a collective that stays open has." },
   stack = { kind = "event", unit = "none", owner = "rank", source = sampler,
     documentation = "Where the rank's main thread is, taken at the first sign of a hang and again while it lasts. "
-      .. "`doing` is what it does by its frames (docs/trace.md): collective, loading, saving, computing and so on, or own "
-      .. "(the program's own code, which runs); `unchanged` is for how long the program's own frames have been the same.",
+      .. "`doing` is what it does by its frames (docs/trace.md): collective, loading, saving, computing and so on, or "
+      .. "own (the program's own code, which runs); `unchanged` is for how long its own frames have been the same.",
     fields = { where = "text", doing = "text", unchanged = "seconds" } },
   bundle = { kind = "event", unit = "none", owner = "job", source = sampler,
     documentation = "Evidence was gathered beside the journal: stacks, flight recorder dumps, kernel log.",
