@@ -126,7 +126,7 @@ void read_operations(const RingPart& part, Communicator& to, Duration now) {
   std::vector<const RingOperation*> there;
   for (std::size_t i = 0; i < ring_operations; ++i)
     if (const auto& it = part.operations[i];
-        it.position != 0 && it.position % ring_operations == i && it.position <= to.launched)
+        it.position != 0 && it.position == it.again && it.position % ring_operations == i && it.position <= to.launched)
       there.push_back(&it);
   std::sort(there.begin(), there.end(), [](const auto* a, const auto* b) { return a->position > b->position; });
   std::vector<const RingOperation*> undone;

@@ -74,7 +74,7 @@ struct RingOperation {
   char datatype[16];
   char algorithm[16];
   char protocol[8];
-  std::uint64_t unused;
+  std::uint64_t again;  // the position once more: a reader that finds both equal has read nothing half written
 };
 
 // One direction of a connection over the network, by channel and peer.

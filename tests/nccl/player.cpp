@@ -9,6 +9,7 @@
 //   operation's turn step PROXY N, state PROXY N STATE, done PROXY N finalize COMM, mask, pid, load, quit
 
 #include <dlfcn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdarg>
@@ -19,7 +20,9 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "adapters/nccl/profiler/interface.h"
 
@@ -31,7 +34,7 @@ int version = 0;
 const Profiler4* four = nullptr;
 const Profiler* newer = nullptr;
 int mask = 0;
-std::string logged;
+std::string logged, plugin;
 
 struct Comm {
   void* context = nullptr;
@@ -235,6 +238,38 @@ std::string act(std::istringstream& in, const std::string& action) {
     in >> a;
     if (void* context = comms[a].context) (version == 4 ? four->finalize : newer->finalize)(context);
     comms.erase(a);
+  } else if (action == "threads") {
+    in >> a >> i >> j;
+    std::vector<std::thread> threads;
+    for (int n = 0; n < i; ++n)
+      threads.emplace_back([&, n] {
+        for (int times = 0; times < j; ++times) {
+          Descriptor event = event_of(event_collective);
+          event.collective.function = "AllReduce", event.collective.datatype = "ncclFloat32";
+          event.collective.channels = 1, event.collective.count = 1;
+          void* const operation = start(comms[a].context, event);
+          Descriptor kernel = event_of(event_kernel_channel, operation);
+          kernel.kernel_channel.channel = static_cast<std::uint8_t>(n);
+          void* const channel = start(comms[a].context, kernel);
+          record(channel, kernel_channel_stop, 1);
+          stop(channel), stop(operation);
+        }
+      });
+    for (std::thread& it : threads) it.join();
+  } else if (action == "fork") {
+    if (const pid_t child = ::fork(); child == 0) {
+      std::istringstream line{"child 77 1 0"};
+      act(line, "comm");
+      Descriptor event = event_of(event_collective);
+      event.collective.function = "AllReduce";
+      start(comms["child"].context, event);
+      ::_exit(0);
+    } else {
+      ::waitpid(child, nullptr, 0);
+    }
+  } else if (action == "exec") {
+    in >> a;
+    ::execl("/proc/self/exe", "nccl_player", plugin.c_str(), a.c_str(), nullptr);
   } else if (action == "mask") {
     return std::to_string(mask);
   } else if (action == "pid") {
@@ -249,6 +284,7 @@ std::string act(std::istringstream& in, const std::string& action) {
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
+  plugin = argv[1];
   void* const library = ::dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return std::cerr << ::dlerror() << '\n', 1;
   for (version = std::atoi(argv[2]); version >= 4; --version) {  // as NCCL does: the newest that it knows

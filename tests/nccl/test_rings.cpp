@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
 #include <string>
+#include <thread>
 
 #include "adapters/nccl/environment.h"
 #include "adapters/nccl/reader.h"
@@ -140,6 +142,61 @@ TEST_CASE("a file of an earlier process with the same number is replaced, and an
   later.play("comm world 5 4 1\n");
   REQUIRE(read_ring(file_of(scratch, later), {}));
   CHECK(read_ring(file_of(scratch, later), {})->collectives().launched == 0);
+}
+
+TEST_CASE("a child that uses NCCL has a file of its own, and leaves its parent's as it is") {
+  Scratch scratch;
+  Player rank{6, records_in(scratch)};
+  rank.play(some);
+  rank.play("fork\n");
+  const auto rings = read_rings(scratch.path());
+  REQUIRE(rings.processes.size() == 1);
+  CHECK(rings.processes[0].pid == rank.pid());
+  CHECK(rings.processes[0].collectives().launched == 2);
+  CHECK(rings.processes[0].communicators.size() == 1);
+  CHECK(rings.ended.size() == 1);
+}
+
+TEST_CASE("a process that runs another program has left what it recorded before") {
+  Scratch scratch;
+  Player rank{6, records_in(scratch)};
+  rank.play(some);
+  CHECK(rank.play("exec 5\n") == "version 5");
+  CHECK(read_rings(scratch.path()).processes.empty());
+  CHECK(read_rings(scratch.path()).ended.size() == 1);
+  rank.play("comm world 6 4 1\n coll world a AllReduce 64 1\n");
+  const auto rings = read_rings(scratch.path());
+  REQUIRE(rings.processes.size() == 1);
+  CHECK(rings.processes[0].collectives().launched == 1);
+  CHECK(rings.ended.empty());
+}
+
+TEST_CASE("events of several threads are counted exactly, while the file is read") {
+  Scratch scratch;
+  auto environment = records_in(scratch);
+  environment.push_back("TOCSIN_NCCL_KERNELS=1");
+  Player rank{6, environment};
+  rank.play("comm world 5 4 1\n");
+  std::atomic<bool> over = false;
+  std::thread reads{[&] {
+    while (!over) {
+      const auto ring = read_ring(file_of(scratch, rank), std::chrono::hours{100000});
+      if (!ring) continue;
+      std::uint64_t before = 0;
+      for (const auto& it : ring->communicators.at(0).open) {
+        CHECK(it.position > before);
+        CHECK(it.is.function == "all_reduce");
+        before = it.position;
+      }
+    }
+  }};
+  rank.play("threads world 4 50000\n");
+  over = true;
+  reads.join();
+  const auto ring = read_ring(file_of(scratch, rank), std::chrono::hours{100000});
+  REQUIRE(ring);
+  CHECK(ring->collectives().launched == 200000);
+  CHECK(ring->collectives().done == 200000);
 }
 
 TEST_CASE("without a directory NCCL is left alone, with one line in its log") {

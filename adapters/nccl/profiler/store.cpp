@@ -188,7 +188,7 @@ std::uint64_t Store::operation(int communicator, std::uint64_t type, const Descr
   const std::uint64_t position = add_one(of.launched);
   const std::size_t place = position % ring_operations;
   RingOperation& it = ring_->parts[communicator].operations[place];
-  Word{it.position}.store(0, std::memory_order_relaxed);
+  put(it.position, 0), put(it.again, 0);
   std::atomic_thread_fence(std::memory_order_release);
   const bool captured = within(parent, kind_call) && rest_of(parent) == 1;
   // Unless kernels are reported, not all ranks learn of each launch of a graph; and numbers are to be equal in all.
@@ -220,6 +220,7 @@ std::uint64_t Store::operation(int communicator, std::uint64_t type, const Descr
   put(it.entered, time);
   // Nothing to send or receive: no kernel does it, and no channel is reported.
   if (type == event_point_to_point && event.point_to_point.count == 0) put(it.started, time), put(it.completed, time);
+  Word{it.again}.store(position, std::memory_order_release);
   Word{it.position}.store(position, std::memory_order_release);
   return handle(kind_operation, static_cast<std::uint64_t>(communicator), place, position & position_bits);
 }
