@@ -54,13 +54,12 @@ Player::~Player() {
 
 std::string Player::play(std::string_view lines) {
   std::istringstream in{std::string{lines}};
-  std::string answer;
-  for (std::string one; std::getline(in, one);) {
-    if (one.find_first_not_of(' ') == std::string::npos) continue;
-    one += '\n';
-    REQUIRE(::write(to_, one.data(), one.size()) == static_cast<ssize_t>(one.size()));
-    answer = line();
-  }
+  std::string all, answer;
+  int count = 0;
+  for (std::string one; std::getline(in, one);)
+    if (one.find_first_not_of(' ') != std::string::npos) all += one + '\n', ++count;
+  REQUIRE(::write(to_, all.data(), all.size()) == static_cast<ssize_t>(all.size()));
+  for (; count > 0; --count) answer = line();
   return answer;
 }
 

@@ -45,7 +45,7 @@ constexpr std::uintptr_t pair_bits = 15;  // of a pair's address none is set, of
 
 }  // namespace
 
-const char* NextPlugin::load(const char* name, int interface_version, const void* own) {
+const char* NextPlugin::load(const char* name, int interface_version, const char* own) {
   char text[4096];
   void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr && std::strchr(name, '/') == nullptr) {
@@ -63,14 +63,15 @@ const char* NextPlugin::load(const char* name, int interface_version, const void
   if (version < 4)
     for (version = interface_version + 1; version <= 6 && table(version) == nullptr;) ++version;
   if (version > 6) return "it has none of the interfaces 4 to 6";
-  if (table(interface_version) == own) return "it is this plugin itself";
+  const void* const chosen = table(version);  // which begins with its name
+  if (std::strcmp(*static_cast<const char* const*>(chosen), own) == 0) return "it is this plugin itself";
   void* memory = ::mmap(nullptr, sizeof(Pair) * (own_end + referred + captured), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return "there is no memory for its events";
   pairs_ = static_cast<Pair*>(memory);
   for (std::size_t i = 0; i < own_end + referred + captured; ++i) ::new (pairs_ + i) Pair;
-  if (version == 4) four_ = static_cast<const Profiler4*>(table(4));
-  else newer_ = static_cast<const Profiler*>(table(version));
+  if (version == 4) four_ = static_cast<const Profiler4*>(chosen);
+  else newer_ = static_cast<const Profiler*>(chosen);
   version_ = version;
   return nullptr;
 }

@@ -13,9 +13,9 @@ namespace tocsin::adapters::nccl {
 // number of pairs. An event takes neither a lock nor memory.
 class NextPlugin {
  public:
-  // Loads a plugin by what NCCL_PROFILER_PLUGIN could name, for an NCCL that speaks `interface_version`; `own` is the
-  // table of this plugin, which is no other. Why not, or null.
-  const char* load(const char* name, int interface_version, const void* own);
+  // Loads a plugin by what NCCL_PROFILER_PLUGIN could name, for an NCCL that speaks `interface_version`; one that is
+  // called `own` is this one again. Why not, or null.
+  const char* load(const char* name, int interface_version, const char* own);
   [[nodiscard]] bool is_loaded() const noexcept { return version_ != 0; }
   [[nodiscard]] const char* name() const noexcept { return version_ == 4 ? four_->name : newer_->name; }
 

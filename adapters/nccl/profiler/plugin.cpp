@@ -23,6 +23,7 @@ struct Context {
 
 // NCCL's context of a communicator is 1 + its place here. Never an address: with PXN it comes from another process.
 constexpr std::size_t capacity = 4096;
+constexpr char own_name[] = "tocsin";
 Context contexts[capacity];
 Store store;
 NextPlugin next;
@@ -71,7 +72,7 @@ void give_mask() {
 #define TOCSIN_LOG(log, level, ...) \
   if ((log) != nullptr) (log)(level, log_of_profilers, __FILE_NAME__, __LINE__, __VA_ARGS__)
 
-void begin(int version, int nodes, const void* own, Log log) {
+void begin(int version, int nodes, Log log) {
   if (begun && begun_by == ::getpid()) return;
   const bool forked = begun;
   begun = true, begun_by = ::getpid();
@@ -86,17 +87,17 @@ void begin(int version, int nodes, const void* own, Log log) {
   own_mask = store.is_open() ? wanted_by_store(kernels) : 0;
   const char* name = std::getenv("TOCSIN_NCCL_NEXT");
   if (forked || name == nullptr || *name == '\0') return;
-  if (const char* why = next.load(name, version, own)) {
+  if (const char* why = next.load(name, version, own_name)) {
     TOCSIN_LOG(log, log_warning, "tocsin: the plugin in TOCSIN_NCCL_NEXT, %s, is left out: %s", name, why);
   } else {
     TOCSIN_LOG(log, log_info, "tocsin: events go on to the plugin %s", next.name());
   }
 }
 
-int init(int version, const void* own, void** context, std::uint64_t hash, int* mask, const char* name, int nodes,
-         int ranks, int rank, Log log) {
+int init(int version, void** context, std::uint64_t hash, int* mask, const char* name, int nodes, int ranks, int rank,
+         Log log) {
   ::pthread_mutex_lock(&turns);
-  begin(version, nodes, own, log);
+  begin(version, nodes, log);
   *context = nullptr;
   std::size_t i = 0;
   while (i < capacity && contexts[i].used) ++i;
@@ -190,20 +191,19 @@ int init_newer(void** context, std::uint64_t hash, int* mask, const char* name, 
 }  // namespace
 
 #define TOCSIN_EXPORT extern "C" __attribute__((visibility("default")))
-TOCSIN_EXPORT const Profiler4 ncclProfiler_v4 = {"tocsin", init_4, start_4, stop, record, finalize};
-TOCSIN_EXPORT const Profiler ncclProfiler_v5 = {"tocsin", init_newer<5>, start_newer<5>, stop, record, finalize};
-TOCSIN_EXPORT const Profiler ncclProfiler_v6 = {"tocsin", init_newer<6>, start_newer<6>, stop, record, finalize};
+TOCSIN_EXPORT const Profiler4 ncclProfiler_v4 = {own_name, init_4, start_4, stop, record, finalize};
+TOCSIN_EXPORT const Profiler ncclProfiler_v5 = {own_name, init_newer<5>, start_newer<5>, stop, record, finalize};
+TOCSIN_EXPORT const Profiler ncclProfiler_v6 = {own_name, init_newer<6>, start_newer<6>, stop, record, finalize};
 
 namespace {
 
 int init_4(void** context, int* mask, const char* name, std::uint64_t hash, int nodes, int ranks, int rank, Log log) {
-  return init(4, &ncclProfiler_v4, context, hash, mask, name, nodes, ranks, rank, log);
+  return init(4, context, hash, mask, name, nodes, ranks, rank, log);
 }
 template <int version>
 int init_newer(void** context, std::uint64_t hash, int* mask, const char* name, int nodes, int ranks, int rank,
                Log log) {
-  const void* own = version == 5 ? &ncclProfiler_v5 : &ncclProfiler_v6;
-  return init(version, own, context, hash, mask, name, nodes, ranks, rank, log);
+  return init(version, context, hash, mask, name, nodes, ranks, rank, log);
 }
 
 }  // namespace
