@@ -5,7 +5,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -19,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t most_answer = 64u << 20;
+constexpr int longest_end = 200;  // ms
 
 struct Pipe {
   journal::File read, write;
@@ -92,7 +95,11 @@ void Background::stop() {
   answer_.close();
   if (pid_ <= 0) return;
   ::kill(pid_, SIGKILL);  // the processes below it end with it, by PR_SET_PDEATHSIG
-  ::waitpid(std::exchange(pid_, -1), nullptr, 0);
+  // One that writes to a file system that does not answer stays until that does: nobody waits for it.
+  const journal::File process{static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0))};
+  pollfd ended{process.get(), POLLIN, 0};
+  if (process) ::poll(&ended, 1, longest_end);
+  ::waitpid(std::exchange(pid_, -1), nullptr, WNOHANG);
 }
 
 std::optional<std::string> Background::poll() {

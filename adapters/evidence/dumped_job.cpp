@@ -16,6 +16,8 @@ using stream::Time;
 
 namespace {
 
+constexpr stream::Duration longest_before = 60s;  // of the time before the last call: dumps may remember days
+
 using CallName = std::tuple<std::string, bool, std::uint64_t>;  // group, pairwise, number
 
 struct Group {
@@ -181,9 +183,13 @@ DumpedJob join_dumps(const std::vector<FlightDump>& dumps) {
     if (!group.members.empty()) job.world_size = std::max(job.world_size, *group.members.rbegin() + 1);
   Time first = stream::never, last = Time{};
   for (const DumpedRank& rank : job.ranks)
-    for (const Time time : rank.launches) first = std::min(first, time), last = std::max(last, time);
-  job.begin = (first == stream::never ? Time{} + 24h : first) - 1s;
-  job.end = std::max(last, job.begin) + 1s;
+    for (const Time time : rank.launches)
+      if (time != Time{}) first = std::min(first, time), last = std::max(last, time);
+  if (last == Time{}) first = last = Time{} + 24h;  // no call has a time
+  job.end = last + 1s;
+  job.begin = std::max(first - 1s, job.end - longest_before);
+  for (DumpedRank& rank : job.ranks)
+    if (rank.since == Time{}) rank.since = job.end;
   return job;
 }
 
@@ -226,8 +232,9 @@ std::string lines_of(const DumpedJob& job, const std::string& name, stream::Dura
   // Second by second, as the recorder samples; all ranks begin alike, and each launch that is remembered counts one.
   for (Time now = job.begin; now <= job.end + held; now += 1s)
     for (const DumpedRank& rank : job.ranks) {
-      const auto gone = static_cast<std::uint64_t>(std::upper_bound(rank.launches.begin(), rank.launches.end(), now) -
-                                                   rank.launches.begin());
+      const auto gone =
+          static_cast<std::uint64_t>(std::upper_bound(rank.launches.begin(), rank.launches.end(), now) -
+                                     std::upper_bound(rank.launches.begin(), rank.launches.end(), job.begin));
       const bool ended = now >= job.end;
       const std::uint64_t launched =
           ended ? rank.collectives.launched : std::min(rank.collectives.launched, base + gone);

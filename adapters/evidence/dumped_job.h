@@ -33,7 +33,7 @@ struct UnfinishedCall {
 
 struct DumpedJob {
   std::uint32_t world_size = 0;
-  stream::Time begin{}, end{};  // of what the dumps remember
+  stream::Time begin{}, end{};  // at most the last minute of what the dumps remember
   std::vector<DumpedRank> ranks;
   std::vector<UnfinishedCall> unfinished;
 };

@@ -20,6 +20,7 @@ using stream::Result;
 namespace {
 
 constexpr std::uintmax_t most_bytes_of_dump = 128u << 20;
+constexpr std::uint32_t most_ranks = 1u << 20;
 
 // Absent, null and of another kind are alike: dumps of ten versions differ in what they have.
 const Json& member(const Json& in, const char* key) {
@@ -44,7 +45,7 @@ std::vector<std::uint32_t> ranks_in(const Json& in) {
   for (std::size_t at = 0; at < text.size();) {
     std::uint32_t rank = 0;
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), rank);
-    if (error == std::errc{}) ranks.push_back(rank);
+    if (error == std::errc{} && rank < most_ranks) ranks.push_back(rank);
     at = std::max(static_cast<std::size_t>(end - text.data()), at + 1);
   }
   return ranks;
@@ -132,7 +133,7 @@ std::optional<std::uint32_t> rank_in(const std::string& name) {
   const std::size_t begin = before_it == std::string::npos ? 0 : before_it + 1;
   std::uint32_t rank = 0;
   const auto [at, error] = std::from_chars(name.data() + begin, name.data() + end + 1, rank);
-  return error == std::errc{} ? std::optional{rank} : std::nullopt;
+  return error == std::errc{} && rank < most_ranks ? std::optional{rank} : std::nullopt;
 }
 
 Result<std::string> bytes_of(const fs::path& path) {

@@ -9,6 +9,7 @@ namespace tocsin::adapters::evidence {
 
 namespace {
 
+constexpr std::size_t most_name = 80;
 constexpr std::size_t most_own = 5;  // frames in the text; between the innermost ones and the outermost: …
 
 constexpr Doing words[] = {
@@ -27,12 +28,12 @@ constexpr Doing words[] = {
     {"stopped", "stopped by a signal or a debugger"},
 };
 
-std::string base_name(const std::string& file) { return file.substr(file.rfind('/') + 1); }
+std::string base_name(const std::string& file) { return file.substr(file.rfind('/') + 1).substr(0, most_name); }
 
 // "main.<locals>.Loader.next" is "Loader.next"; the module's own code goes by the file alone.
 std::string short_name(const std::string& function) {
   const std::size_t at = function.rfind("<locals>.");
-  return at == std::string::npos ? function : function.substr(at + 9);
+  return (at == std::string::npos ? function : function.substr(at + 9)).substr(0, most_name);
 }
 
 // For the text: "__next__" is "next", "Queue.get" is "get", "gloo::Context::recv" stays.

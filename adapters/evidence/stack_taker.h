@@ -22,7 +22,7 @@ struct StackTarget {
 struct StackSettings {
   std::size_t at_once = 3;
   bool gdb = false;  // where py-spy does not work: it stops the process for seconds
-  std::chrono::milliseconds limit = std::chrono::seconds{4}, gdb_limit = std::chrono::seconds{16};  // of one process
+  std::chrono::milliseconds limit = std::chrono::seconds{4}, gdb_limit = std::chrono::seconds{25};  // of one process
 };
 
 // Takes the stacks of processes without blocking its caller: a process of its own does it, with one more for each that

@@ -67,9 +67,7 @@ std::vector<fs::path> program_directories(pid_t pid) {
   ::close_range(3, ~0u, 0);
   if (::chdir("/") != 0) ::_exit(127);  // what a tool would read from where it runs
   if (tool.user) {
-    struct stat found {};
-    if (::stat(tool.path.c_str(), &found) != 0 || ::setgroups(0, nullptr) != 0 ||
-        ::setresgid(found.st_gid, found.st_gid, found.st_gid) != 0 ||
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(tool.group, tool.group, tool.group) != 0 ||
         ::setresuid(*tool.user, *tool.user, *tool.user) != 0)
       ::_exit(127);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // another user's: it was cleared
@@ -97,7 +95,7 @@ bool append(int descriptor, std::string& to, std::size_t most) {
 
 }  // namespace
 
-std::optional<Tool> trusted(const fs::path& directory, const std::string& name, uid_t owner) {
+std::optional<Tool> trusted(const fs::path& directory, const std::string& name, ProcessOwner owner) {
   std::error_code error;
   const fs::path path = fs::canonical(directory / name, error);
   if (error || path.filename() != name || !fs::is_regular_file(path, error) || ::access(path.c_str(), X_OK) != 0)
@@ -113,12 +111,12 @@ std::optional<Tool> trusted(const fs::path& directory, const std::string& name, 
     // A group of the owner's own is as good as the owner.
     if ((found.st_mode & S_IWGRP) != 0 && !keeps_names && found.st_gid != found.st_uid) return std::nullopt;
     if (found.st_uid != 0 && found.st_uid != us) {
-      if (us != 0 || found.st_uid != owner) return std::nullopt;
-      user = owner;
+      if (us != 0 || found.st_uid != owner.user) return std::nullopt;
+      user = owner.user;
     }
     if (at == at.root_path()) break;
   }
-  return Tool{path, user};
+  return Tool{path, user, owner.group};
 }
 
 std::optional<Tool> find_tool(const std::string& name, pid_t pid) {
@@ -130,7 +128,7 @@ std::optional<Tool> find_tool(const std::string& name, pid_t pid) {
     if (one.starts_with('/')) places.emplace_back(one);
   for (fs::path& one : program_directories(pid)) places.push_back(std::move(one));
   for (const fs::path& place : places)
-    if (auto tool = trusted(place, name, process.st_uid)) return tool;
+    if (auto tool = trusted(place, name, {process.st_uid, process.st_gid})) return tool;
   return std::nullopt;
 }
 

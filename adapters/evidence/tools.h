@@ -14,12 +14,19 @@ namespace tocsin::adapters::evidence {
 struct Tool {
   std::filesystem::path path;
   std::optional<uid_t> user{};  // we are root, and it belongs to this user: it runs as that
+  gid_t group = 0;              // with `user`
+};
+
+struct ProcessOwner {
+  uid_t user = 0;
+  gid_t group = 0;
 };
 
 // The file of that name in the directory, if it is to be trusted: the file, and every directory that leads to it,
 // belong to root or to us and nobody else may write them. Where we are root, what belongs to the owner of the process
 // is run as that user. Links are followed first, and what they lead to has the same name.
-[[nodiscard]] std::optional<Tool> trusted(const std::filesystem::path& directory, const std::string& name, uid_t owner);
+[[nodiscard]] std::optional<Tool> trusted(const std::filesystem::path& directory, const std::string& name,
+                                          ProcessOwner owner);
 
 // Looks in our PATH, then where the Python of the process is.
 [[nodiscard]] std::optional<Tool> find_tool(const std::string& name, pid_t pid);

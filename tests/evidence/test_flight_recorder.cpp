@@ -212,6 +212,16 @@ TEST_CASE("the records of a dumped job are what the recorder writes of one that 
   CHECK_FALSE(last.at(2).contains("collective_function"));
 }
 
+TEST_CASE("of what dumps remember the last minute is recorded, and a call without a time is no time") {
+  FlightDump dump = dump_of(0, {{"0", "[0, 4294967295]", 6, 4}}, {{"0", 5, "all_reduce"}, {"0", 6, "all_reduce"}});
+  dump.calls.front().created = tocsin::stream::Time{};
+  dump.calls.back().created += 100h;
+  const DumpedJob job = join_dumps({dump});
+  CHECK(job.world_size == 1);  // no job has 4 billion ranks
+  CHECK(job.end - job.begin < 61s);
+  CHECK(job.ranks[0].since == job.end);
+}
+
 TEST_CASE("a file that is no dump, is torn, or has no rank in its name is left out with its reason") {
   const Scratch scratch;
   scratch.file("dump_0.json", R"({"pg_status": {}, "entries": []})");

@@ -157,7 +157,7 @@ TEST_CASE("the kernel's view joins what a tool found, by the number of the threa
 TEST_CASE("a program is run only from where nobody else can put one") {
   const Scratch scratch;
   scratch.program("good/py-spy", "");
-  const uid_t us = ::geteuid();
+  const ProcessOwner us{::geteuid(), ::getegid()};
   CHECK(trusted(scratch.path() / "good", "py-spy", us));
   CHECK_FALSE(trusted(scratch.path() / "good", "gdb", us));
 
@@ -179,12 +179,12 @@ TEST_CASE("a link is as good as what it leads to, and that has the same name") {
   scratch.program("real/py-spy", "");
   fs::create_directories(scratch.path() / "links");
   fs::create_symlink(scratch.path() / "real/py-spy", scratch.path() / "links/py-spy");
-  const auto tool = trusted(scratch.path() / "links", "py-spy", ::geteuid());
+  const auto tool = trusted(scratch.path() / "links", "py-spy", {::geteuid(), ::getegid()});
   REQUIRE(tool);
   CHECK(tool->path == scratch.path() / "real/py-spy");
   fs::remove(scratch.path() / "links/py-spy");
   fs::create_symlink("/bin/sh", scratch.path() / "links/py-spy");
-  CHECK_FALSE(trusted(scratch.path() / "links", "py-spy", ::geteuid()));
+  CHECK_FALSE(trusted(scratch.path() / "links", "py-spy", {::geteuid(), ::getegid()}));
 }
 
 TEST_CASE("where we are root, a program of the process' owner runs as that user, and one of a third user not at all") {
@@ -196,8 +196,8 @@ TEST_CASE("where we are root, a program of the process' owner runs as that user,
   scratch.program("bin/py-spy", "id -u\nid -g\n");
   fs::permissions(scratch.path(), fs::perms::owner_all | fs::perms::others_exec | fs::perms::others_read);
   for (const char* name : {"bin", "bin/py-spy"}) CHECK(::chown((scratch.path() / name).c_str(), 1234, 1234) == 0);
-  CHECK_FALSE(trusted(scratch.path() / "bin", "py-spy", 4321));
-  const auto tool = trusted(scratch.path() / "bin", "py-spy", 1234);
+  CHECK_FALSE(trusted(scratch.path() / "bin", "py-spy", {4321, 4321}));
+  const auto tool = trusted(scratch.path() / "bin", "py-spy", {1234, 1234});
   REQUIRE(tool);
   CHECK(tool->user == uid_t{1234});
   const Answer answer = run_tool(*tool, {}, std::chrono::seconds{60});
@@ -208,7 +208,7 @@ TEST_CASE("where we are root, a program of the process' owner runs as that user,
 TEST_CASE("a tool that does not end is ended, and what it printed is kept") {
   const Scratch scratch;
   scratch.program("py-spy", "echo begun\nexec sleep 1000\n");
-  const auto tool = trusted(scratch.path(), "py-spy", ::geteuid());
+  const auto tool = trusted(scratch.path(), "py-spy", {::geteuid(), ::getegid()});
   REQUIRE(tool);
   const Answer answer = run_tool(*tool, {}, std::chrono::seconds{1});
   CHECK(answer.late);
@@ -219,7 +219,7 @@ TEST_CASE(
     "of a tool that prints without end as much is kept as is allowed, and nothing of our environment reaches it") {
   const Scratch scratch;
   scratch.program("py-spy", "env >&2\nhead -c 100000 /dev/zero\n");
-  const auto tool = trusted(scratch.path(), "py-spy", ::geteuid());
+  const auto tool = trusted(scratch.path(), "py-spy", {::geteuid(), ::getegid()});
   REQUIRE(tool);
   ::setenv("TOCSIN_TEST_SECRET", "hidden", 1);
   const Answer answer = run_tool(*tool, {}, std::chrono::seconds{60}, 1000);
