@@ -82,17 +82,17 @@ void Attachments::attach(pid_t pid, const MappedLibrary& library, Clock::time_po
     std::vector<Place> places{};
     std::map<std::uint64_t, std::string> functions{};
   };
-  std::map<std::pair<std::string_view, bool>, Group> groups;  // by program, at the return or not
+  std::map<std::string_view, Group> groups;  // by program
   for (const ElfFunction& function : *functions) {
     const Probe& probe = probes[function.wanted];
     if (!probe.is_for(function.name) || stopped(probe.call())) continue;
-    Group& group = groups[{probe.program, probe.at_return}];
+    Group& group = groups[probe.program];
     group.call = probe.call();
     if (!group.functions.emplace(function.offset, function.name).second) continue;  // some functions have two names
     group.places.push_back({function.offset, probe.cookie});
   }
-  for (auto& [what, group] : groups) {
-    auto attached = program_.attach(what.first.data(), path, group.places, what.second);
+  for (auto& [program, group] : groups) {
+    auto attached = program_.attach(program.data(), path, group.places);
     take(std::move(attached.links), links[group.call]);
     for (const auto& [place, error] : attached.failed)
       note(mapped.path + ": " + group.functions[place.offset] + ": " + error.message);

@@ -166,16 +166,15 @@ Result<void> KernelProgram::try_a_probe() const {
 }
 
 KernelProgram::Attached KernelProgram::attach(const char* program, const std::string& path,
-                                              const std::vector<Place>& places, bool at_return) const {
+                                              const std::vector<Place>& places) const {
   Attached attached;
   if (several_ && places.size() > 1)
-    if (auto link = attach_several(program, path, places, at_return)) {
+    if (auto link = attach_several(program, path, places)) {
       attached.links.push_back(std::move(*link));
       return attached;
     }
   for (const Place& place : places) {
-    auto link =
-        several_ ? attach_several(program, path, {place}, at_return) : attach_alone(program, path, place, at_return);
+    auto link = several_ ? attach_several(program, path, {place}) : attach_alone(program, path, place);
     if (link) attached.links.push_back(std::move(*link));
     else attached.failed.emplace_back(place, link.error());
   }
@@ -183,12 +182,12 @@ KernelProgram::Attached KernelProgram::attach(const char* program, const std::st
 }
 
 Result<Link> KernelProgram::attach_several(const char* program, const std::string& path,
-                                           const std::vector<Place>& places, bool at_return) const {
+                                           const std::vector<Place>& places) const {
   // Debian's headers are older than this call.
   struct {
     std::uint32_t program, target = 0, attach_type = uprobe_multi, flags = 0;
     std::uint64_t path, offsets, counters = 0, cookies;
-    std::uint32_t count, at_return, pid = 0, unused = 0;
+    std::uint32_t count, of_link = 0, pid = 0, unused = 0;
   } request{};
   std::vector<std::uint64_t> offsets, cookies;
   for (const Place& place : places) offsets.push_back(place.offset), cookies.push_back(place.cookie);
@@ -197,17 +196,14 @@ Result<Link> KernelProgram::attach_several(const char* program, const std::strin
   request.offsets = reinterpret_cast<std::uint64_t>(offsets.data());
   request.cookies = reinterpret_cast<std::uint64_t>(cookies.data());
   request.count = static_cast<std::uint32_t>(places.size());
-  request.at_return = at_return ? 1 : 0;
   const long descriptor = ::syscall(SYS_bpf, BPF_LINK_CREATE, &request, sizeof request);
   if (descriptor < 0) return no_probe(errno);
   return Link{nullptr, journal::File{static_cast<int>(descriptor)}};
 }
 
-Result<Link> KernelProgram::attach_alone(const char* program, const std::string& path, const Place& place,
-                                         bool at_return) const {
+Result<Link> KernelProgram::attach_alone(const char* program, const std::string& path, const Place& place) const {
   auto options = sized<bpf_uprobe_opts>();
   options.bpf_cookie = place.cookie;
-  options.retprobe = at_return;
   const bpf_program* found = ::bpf_object__find_program_by_name(object_, program);
   bpf_link* link = ::bpf_program__attach_uprobe_opts(found, -1, path.c_str(), place.offset, &options);
   if (link == nullptr) return no_probe(errno);

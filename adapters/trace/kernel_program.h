@@ -60,8 +60,7 @@ class KernelProgram {
     std::vector<Link> links;
     std::vector<std::pair<Place, stream::Error>> failed{};
   };
-  [[nodiscard]] Attached attach(const char* program, const std::string& path, const std::vector<Place>& places,
-                                bool at_return = false) const;
+  [[nodiscard]] Attached attach(const char* program, const std::string& path, const std::vector<Place>& places) const;
   [[nodiscard]] Table<kernel::process_key, kernel::process> processes() const {
     return Table<kernel::process_key, kernel::process>{table("processes")};
   }
@@ -83,9 +82,9 @@ class KernelProgram {
   [[nodiscard]] stream::Result<void> find_place() const;
   [[nodiscard]] stream::Result<void> try_a_probe() const;
   [[nodiscard]] stream::Result<Link> attach_several(const char* program, const std::string& path,
-                                                    const std::vector<Place>& places, bool at_return) const;
-  [[nodiscard]] stream::Result<Link> attach_alone(const char* program, const std::string& path, const Place& place,
-                                                  bool at_return) const;
+                                                    const std::vector<Place>& places) const;
+  [[nodiscard]] stream::Result<Link> attach_alone(const char* program, const std::string& path,
+                                                  const Place& place) const;
   [[nodiscard]] int table(const char* name) const;
 
   bpf_object* object_;

@@ -54,6 +54,7 @@ struct process {
   __u64 peer_launched, peer_done;
   __u64 unfinished; /* of those that were launched: nobody reports their end */
   __u64 groups;     /* how many were made */
+  __u64 pending;    /* communicators that were asked for */
   __u64 attached;   /* since when it has a GPU */
   __u64 calls[most_calls];
   __u64 copied[4]; /* bytes */
@@ -100,9 +101,18 @@ struct thread {
   __u64 stack;
   __u64 function;
   __u64 unnamed[4]; /* groups made since the last one got its name */
-  /* A communicator that is being made: where its handle will be. */
-  __u64 made_at, made_identity;
-  __u32 made_size, made_rank, made_many, unused;
+};
+
+/* A communicator that was asked for: where its handle will be. One of the last so many of its process. */
+enum { most_pending = 16 };
+struct pending_key {
+  __u64 born;
+  __u32 pid, slot;
+};
+struct pending {
+  __u64 at, identity;
+  __u32 size, rank;
+  __u32 many, unused; /* so many handles, of the ranks from 0 */
 };
 
 /* A thread inside a call that waits for the GPU. */

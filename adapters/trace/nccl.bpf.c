@@ -1,6 +1,7 @@
 /* NCCL's communicators. A call only enqueues, so what is completed is not known here. ncclBcast calls ncclBroadcast,
-   and each pncclX is ncclX under another name: neither has a probe of its own. Only what makes a communicator is probed
-   at its return, for its handle is written there; it is rare, and C. */
+   and each pncclX is ncclX under another name: neither has a probe of its own. The handle of a communicator is known
+   when its maker has returned; no probe waits for that, the first call with a handle looks where it was to be written.
+ */
 
 #define FNV 1099511628211ULL
 static __always_inline __u64 mix(__u64 hash, __u64 word) { return (hash ^ word) * FNV; }
@@ -14,18 +15,42 @@ static __always_inline __u64 identity_at(const void* id) {
   return hash ? hash : 1;
 }
 
-static __always_inline int make_later(struct pt_regs* ctx, __u64 to, __u32 size, __u32 rank, __u64 identity,
-                                      __u32 many) {
-  __u32 pid;
-  struct process* process = current_process(&pid);
-  struct thread* thread = process ? current_thread(process) : 0;
-  if (!thread) return 0;
-  thread->made_at = to;
-  thread->made_size = size;
-  thread->made_rank = rank;
-  thread->made_identity = identity;
-  thread->made_many = many;
+static __always_inline int ask_for(struct process* process, __u32 pid, const struct pending* pending) {
+  struct pending_key key = {.born = process->born, .pid = pid};
+  key.slot = __sync_fetch_and_add(&process->pending, 1) % most_pending;
+  bpf_map_update_elem(&pendings, &key, pending, BPF_ANY);
   return 0;
+}
+
+/* Makes the entry of a handle that is seen for the first time. */
+static __always_inline struct group* first_seen(struct process* process, const struct object_key* key) {
+  struct group* group = group_at(key);
+  if (!group) return 0;
+  struct pending_key slot = {.born = key->born, .pid = key->pid};
+  for (__u32 i = 0; i < most_pending; ++i) {
+    slot.slot = i;
+    struct pending* pending = bpf_map_lookup_elem(&pendings, &slot);
+    if (!pending || !pending->at) continue;
+    __u64 handles[most_pending] = {};
+    __u32 count = pending->many;
+    if (count > most_pending) count = most_pending;
+    if (bpf_probe_read_user(handles, count * 8, (const void*)pending->at)) continue;
+    for (__u32 rank = 0; rank < most_pending; ++rank) {
+      if (rank >= count || handles[rank] != key->object) continue;
+      group->order = __sync_fetch_and_add(&process->groups, 1) + 1;
+      group->size = pending->size;
+      group->rank = pending->rank + rank;
+      group->identity = pending->identity;
+      if (count == 1) pending->at = 0;
+      return group;
+    }
+  }
+  return group;
+}
+
+static __always_inline struct group* communicator(struct process* process, const struct object_key* key) {
+  struct group* group = bpf_map_lookup_elem(&groups, key);
+  return group ? group : first_seen(process, key);
 }
 
 /* ncclCommInitRank and ncclCommInitRankConfig(comm*, size, id, rank, ...): the id is passed by value. */
@@ -38,68 +63,52 @@ int nccl_init(struct pt_regs* ctx) {
   const void* id = (const void*)PT_REGS_PARM3(ctx);
   __u32 rank = PT_REGS_PARM4(ctx);
 #endif
-  return make_later(ctx, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), rank, identity_at(id), 0);
+  __u32 pid;
+  struct process* process = current_process(&pid);
+  if (!process) return 0;
+  struct pending asked = {.at = PT_REGS_PARM1(ctx), .size = PT_REGS_PARM2(ctx), .rank = rank, .many = 1};
+  asked.identity = identity_at(id);
+  return ask_for(process, pid, &asked);
 }
 
 /* ncclCommInitRankScalable(comm*, size, rank, number of ids, ids, config) */
 SEC("uprobe")
 int nccl_init_scalable(struct pt_regs* ctx) {
-  return make_later(ctx, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx),
-                    identity_at((const void*)PT_REGS_PARM5(ctx)), 0);
+  __u32 pid;
+  struct process* process = current_process(&pid);
+  if (!process) return 0;
+  struct pending asked = {.at = PT_REGS_PARM1(ctx), .size = PT_REGS_PARM2(ctx), .rank = PT_REGS_PARM3(ctx), .many = 1};
+  asked.identity = identity_at((const void*)PT_REGS_PARM5(ctx));
+  return ask_for(process, pid, &asked);
 }
 
 /* ncclCommInitAll(comms, number, devices): all members are in this process. */
 SEC("uprobe")
 int nccl_init_all(struct pt_regs* ctx) {
-  return make_later(ctx, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), 0, mix(bpf_ktime_get_ns(), PT_REGS_PARM1(ctx)), 1);
+  __u32 pid;
+  struct process* process = current_process(&pid);
+  if (!process) return 0;
+  struct pending asked = {.at = PT_REGS_PARM1(ctx), .size = PT_REGS_PARM2(ctx), .many = PT_REGS_PARM2(ctx)};
+  asked.identity = mix(bpf_ktime_get_ns(), asked.at);
+  return ask_for(process, pid, &asked);
 }
 
-/* ncclCommSplit(comm, color, key, new comm*, config): every member calls it, in the same order. */
+/* ncclCommSplit(comm, color, key, new comm*, config): every member calls it, in the same order. The new one's size and
+   rank are not known here. */
 SEC("uprobe")
 int nccl_split(struct pt_regs* ctx) {
   struct object_key key = {.object = PT_REGS_PARM1(ctx), .kind = kind_nccl};
   struct process* process = current_process(&key.pid);
   if (!process) return 0;
   key.born = process->born;
-  struct group* parent = bpf_map_lookup_elem(&groups, &key);
-  __u64 identity = 0;
+  struct group* parent = communicator(process, &key);
+  struct pending asked = {.at = PT_REGS_PARM4(ctx), .many = 1};
   if (parent && parent->identity) {
-    identity = mix(mix(parent->identity, PT_REGS_PARM2(ctx)), __sync_fetch_and_add(&parent->splits, 1) + 1);
-    if (!identity) identity = 1;
+    asked.identity = mix(mix(parent->identity, PT_REGS_PARM2(ctx)), __sync_fetch_and_add(&parent->splits, 1) + 1);
+    if (!asked.identity) asked.identity = 1;
   }
-  return make_later(ctx, PT_REGS_PARM4(ctx), 0, 0, identity, 0);
-}
-
-static __always_inline void made(struct process* process, __u32 pid, __u64 object, struct thread* thread, __u32 rank) {
-  if (!object) return; /* failed, or of no color */
-  struct object_key key = {.object = object, .born = process->born, .pid = pid, .kind = kind_nccl};
-  bpf_map_delete_elem(&groups, &key);
-  struct group* group = group_at(&key);
-  if (!group) return;
-  group->order = __sync_fetch_and_add(&process->groups, 1) + 1;
-  group->size = thread->made_size;
-  group->rank = rank;
-  group->identity = thread->made_identity;
-}
-
-SEC("uretprobe")
-int nccl_made(struct pt_regs* ctx) {
-  __u32 pid;
-  struct process* process = current_process(&pid);
-  struct thread* thread = process ? current_thread(process) : 0;
-  if (!thread || !thread->made_at) return 0;
-  const __u64* at = (const __u64*)thread->made_at;
-  thread->made_at = 0;
-  __u64 objects[16] = {};
-  if (!thread->made_many) {
-    if (bpf_probe_read_user(objects, 8, at) == 0) made(process, pid, objects[0], thread, thread->made_rank);
-    return 0;
-  }
-  for (__u32 i = 0; i < 16; ++i) {
-    if (i >= thread->made_size || bpf_probe_read_user(objects, 8, at + i)) break;
-    made(process, pid, objects[0], thread, i);
-  }
-  return 0;
+  if ((int)PT_REGS_PARM2(ctx) < 0) return 0; /* this rank gets none */
+  return ask_for(process, key.pid, &asked);
 }
 
 /* ncclCommDestroy, ncclCommAbort */
@@ -131,7 +140,7 @@ int nccl_call(struct pt_regs* ctx) {
   if (!process) return 0;
   key.born = process->born;
   add(&process->calls[call_nccl]);
-  struct group* group = group_at(&key);
+  struct group* group = communicator(process, &key);
   if (!group) return 0;
   if (cookie & flag_peer) {
     add(&group->peer_launched);

@@ -13,7 +13,6 @@ struct Probe {
   std::string_view name;
   const char* program;
   std::uint64_t cookie = 0;
-  bool at_return = false;
 
   // CUDA has variants of a function for a default stream of each thread.
   [[nodiscard]] bool is_for(std::string_view function) const noexcept;

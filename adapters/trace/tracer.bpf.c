@@ -41,6 +41,7 @@ TABLE(processes, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, struct process_key
 TABLE(groups, BPF_MAP_TYPE_HASH, 16384, BPF_F_NO_PREALLOC, struct object_key, struct group);
 TABLE(works, BPF_MAP_TYPE_HASH, 131072, BPF_F_NO_PREALLOC, struct object_key, struct work);
 TABLE(waits, BPF_MAP_TYPE_HASH, 65536, BPF_F_NO_PREALLOC, struct wait_key, struct wait);
+TABLE(pendings, BPF_MAP_TYPE_LRU_HASH, 16384, 0, struct pending_key, struct pending);
 TABLE(threads, BPF_MAP_TYPE_LRU_HASH, 16384, 0, __u64, struct thread);
 TABLE(place, BPF_MAP_TYPE_ARRAY, 1, 0, __u32, struct place);
 TABLE(no_group, BPF_MAP_TYPE_ARRAY, 1, 0, __u32, struct group); /* zero: too large for the stack */

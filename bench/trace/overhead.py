@@ -155,7 +155,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--python", default="/usr/bin/python3")
     options = parser.parse_args()
-    print(f"{os.uname().release}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(f"Linux {os.uname().release}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     steps_of_a_job(options)
     calls_of_stubs(options)
 

@@ -3,6 +3,7 @@
 //   comm RANK SIZE    makes a communicator, the next of all
 //   all SIZE          makes SIZE communicators of this process
 //   split COLOR       of the first communicator
+//   each              an ncclAllReduce in each communicator
 //   destroy           the last communicator
 //   run THREADS N     each thread N times: see `calls` below
 //   calls N           N times, in the main thread
@@ -14,6 +15,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <deque>
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -50,7 +52,8 @@ int cuMemcpy2DAsync_v2(const void*, void*);
 
 namespace {
 
-std::vector<void*> comms;
+std::deque<void*> comms;  // each stays where NCCL writes it, as in the objects of PyTorch
+std::deque<std::vector<void*>> sets;
 
 // Two collectives, a send, two launches, 100 bytes to the device and 10 back: seven calls.
 void calls(long count) {
@@ -110,7 +113,7 @@ int main(int, char** arguments) {
     if (command == "all") {
       int size = 0;
       words >> size;
-      std::vector<void*> made(static_cast<std::size_t>(size));
+      std::vector<void*>& made = sets.emplace_back(static_cast<std::size_t>(size));
       ncclCommInitAll(made.data(), size, nullptr);
       comms.insert(comms.end(), made.begin(), made.end());
     }
@@ -120,6 +123,8 @@ int main(int, char** arguments) {
       ncclCommSplit(comms.front(), color, 0, &comms.emplace_back(), nullptr);
       if (comms.back() == nullptr) comms.pop_back();
     }
+    if (command == "each")
+      for (void* comm : comms) ncclAllReduce(nullptr, nullptr, 1, 7, 0, comm, nullptr);
     if (command == "destroy") {
       ncclCommDestroy(comms.back());
       comms.pop_back();

@@ -72,19 +72,21 @@ class Calls(unittest.TestCase):
             caller.ask("split", 3)
             caller.ask("split", 3)
             caller.ask("split", -1)
+            caller.ask("each")
             caller.ask("run", 1, 5)
         traces = [self.probe.one(caller.pid) for caller in ranks]
         names = [{group["name"] for group in trace["groups"]} for trace in traces]
         self.assertEqual(names[0], names[1])
         self.assertEqual(len(names[0]), 4)
         for rank, trace in enumerate(traces):
-            used = [group for group in trace["groups"] if group["launched"]]
+            used = [group for group in trace["groups"] if group["launched"] > 1]
             self.assertEqual([(group["rank"], group["size"], group["launched"], group["functions"]) for group in used],
-                             [(rank, 2, 10, {"all_reduce": 5, "reduce": 5, "send": 5})])
+                             [(rank, 2, 11, {"all_reduce": 6, "reduce": 5, "send": 5})])
             self.assertTrue(trace["complete"])
             self.assertNotIn("done", trace)       # NCCL does not say
         caller = ranks[0]
         caller.ask("all", 3)
+        caller.ask("each")
         groups = self.probe.one(caller.pid)["groups"]
         self.assertEqual(sorted(group["rank"] for group in groups if group["size"] == 3), [0, 1, 2])
         caller.ask("destroy")
