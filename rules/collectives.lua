@@ -47,7 +47,7 @@ rule "rank_works" {
     stack    = signal "stack"         { over = "70s" },
     open     = signal "collective_waiting" { over = "attempt", least = 1 },
   },
-  params = { idle = 0.05, loop = "3s", patience = "5m" },
+  params = { idle = 0.05, loop = "5s", patience = "5m" },
   evaluate = function(job, p)
     local busy    = (job.cpu:mean() + job.children:mean():fill(0)):above(p.idle)
     local doing   = job.stack:last("doing")
@@ -93,7 +93,7 @@ rule "collective_not_entered" {
     local doing = job.stack:last("doing")
     local gone  = ~job.state:seen()
     local function culprit(mask) return (who & mask):any("job"):surely() end
-    local looping = culprit(doing:is("own") & job.stack:last("unchanged"):at_least("3s"))
+    local looping = culprit(doing:is("own") & job.stack:last("unchanged"):at_least("5s"))
     local locked, loading, exited = culprit(doing:is("lock")), culprit(doing:is("loading")), culprit(gone)
     return waits:any("job") & who:any("job"),
       {

@@ -41,7 +41,7 @@ case "one of four sleeps while the others wait in an all_reduce" {
 case "one of four loops in its own code" {
   ranks = 4, trains(),
   waits(20, { rank = { [2] = away { process_cpu = 1 } },
-    events = { stack(2, "4s", "own", 0), stack(2, "7s", "own", 3), stack(2, "10s", "own", 6) } }),
+    events = { stack(2, "4s", "own", 0), stack(2, "6s", "own", 2), stack(2, "10s", "own", 6) } }),
   fires = { { "collective_not_entered", who = { 2 }, cause = "looping", within = "15s" } },
 }
 case "one of two waits for a lock" {

@@ -125,7 +125,7 @@ signals {
   stack = { kind = "event", unit = "none", owner = "rank", source = sampler,
     documentation = "Where the rank's main thread is, taken at the first sign of a hang and again while it lasts. "
       .. "`doing` is what it does by its frames (docs/trace.md): collective, loading, saving, computing and so on, or "
-      .. "own (the program's own code, which runs); `unchanged` is for how long its own frames have been the same.",
+      .. "own (the program's own code, which runs); `unchanged` is for how long it has been in the same functions.",
     fields = { where = "text", doing = "text", unchanged = "seconds" } },
   bundle = { kind = "event", unit = "none", owner = "job", source = sampler,
     documentation = "Evidence was gathered beside the journal: stacks, flight recorder dumps, kernel log.",

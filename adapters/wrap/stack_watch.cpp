@@ -16,8 +16,9 @@ using schemas::EntryBuilder;
 namespace {
 
 constexpr stream::Duration earliest = 3s, latest = 10s;  // that a collective is open before stacks are taken
-constexpr unsigned first_ones = 3;                       // takings that follow each other closely
-constexpr stream::Duration between_first = 3s, between = 30s;
+constexpr unsigned first_ones = 4;                       // takings that follow each other closely
+constexpr unsigned bundled = 2;                          // with which of them a bundle is gathered
+constexpr stream::Duration between_first = 2s, between = 30s;
 
 }  // namespace
 
@@ -55,8 +56,8 @@ void StackWatch::write_stacks(EntryBuilder& entry, stream::Time now) {
     if (!stack.rank) continue;
     const evidence::Place place = evidence::place_of(stack);
     if (place.text.empty() && place.doing.empty()) continue;
-    const auto [seen, first] = seen_.try_emplace(*stack.rank, place.key, now);
-    if (!first && seen->second.key != place.key) seen->second = {place.key, now};
+    const auto [seen, first] = seen_.try_emplace(*stack.rank, place.brief, now);
+    if (!first && seen->second.functions != place.brief) seen->second = {place.brief, now};
     const EntryBuilder::Field fields[] = {{"where", 0, place.text, true},
                                           {"doing", 0, place.doing, true},
                                           {"unchanged", stream::seconds(now - seen->second.since), {}, false}};
@@ -65,7 +66,7 @@ void StackWatch::write_stacks(EntryBuilder& entry, stream::Time now) {
   const std::string text = evidence::text_of(evidence::groups_of(*stacks));
   const EntryBuilder::Field fields[] = {{"text", 0, text, true}};
   entry.event(now, EntryBuilder::job(), "stacks", fields, "sampler");
-  if (taken_ == first_ones - 1)  // refused where the last bundle is young
+  if (taken_ == bundled)  // refused where the last bundle is young
     std::ignore = bundle_.begin(
         {.run = run_, .job = job_, .node = node_, .now = now, .targets = targets_, .stacks = std::move(*stacks)});
 }

@@ -15,9 +15,9 @@
 
 namespace tocsin::adapters::wrap {
 
-// Takes the stacks of this node's ranks at the first sign of a hang, before it is an alert, twice more within seconds,
-// which tells a loop from work, and then now and then while it lasts. With the second of them it gathers a bundle
-// beside the journal. Owned by the Recorder.
+// Takes the stacks of this node's ranks at the first sign of a hang, before it is an alert, three times more within
+// seconds, which tells a loop from work, and then now and then while it lasts. With the second of them it gathers a
+// bundle beside the journal. Owned by the Recorder.
 class StackWatch {
  public:
   StackWatch(std::filesystem::path run, std::string job, std::string node)
@@ -32,7 +32,7 @@ class StackWatch {
 
  private:
   struct Seen {
-    std::string key;  // the program's own frames
+    std::string functions;  // in which it is, without lines
     stream::Time since{};
   };
 
