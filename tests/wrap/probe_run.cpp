@@ -188,7 +188,7 @@ Recorded read_journal(const std::filesystem::path& directory) {
       recorded.coverage.push_back(std::move(copy));
     }
     for (const auto& block : entry.samples) {
-      CHECK(block.source == "sampler");
+      CHECK((block.source == "sampler" || block.source == "tracer"));
       for (std::size_t i = 0; i < block.size(); ++i) {
         if (!block.has(i)) continue;
         const auto& signal = block.signals[i % block.signals.size()];
