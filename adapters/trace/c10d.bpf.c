@@ -178,6 +178,7 @@ int c10d_finish(struct pt_regs* ctx) {
   return 0;
 }
 
+/* wait of a send or receive. */
 SEC("uprobe")
 int c10d_wait(struct pt_regs* ctx) {
   struct object_key key = {.object = PT_REGS_PARM1(ctx), .kind = kind_c10d};

@@ -45,7 +45,6 @@ constexpr Probe torch[] = {
     {"_ZN4c10d4WorkC1E", "c10d_work"},
     {"_ZN4c10d4Work6finishE", "c10d_finish"},
     {"_ZN4c10d4Work14finishAndThrowE", "c10d_finish"},
-    {"_ZN4c10d4Work4waitE", "c10d_wait"},
     {GLOO "8SendWork4waitE", "c10d_wait"},
     {GLOO "8RecvWork4waitE", "c10d_wait"},
     {GLOO "9allreduceE", "c10d_enter", all_reduce | delegated},

@@ -21,6 +21,11 @@ for step in range(STEPS):
     dist.all_reduce(some, group=pairs[rank // 2])
     later = dist.all_reduce(some, async_op=True)
     later.wait()
+    if step == 10:
+        try:
+            dist.reduce_scatter(some, [torch.ones(4) for _ in range(size)])     # gloo of PyTorch 1.13 throws
+        except RuntimeError:
+            pass
     if rank == 0:
         dist.send(some, 1)
     if rank == 1:

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import time
+import unittest
 
 CALLER = os.environ.get("TRACE_CALLER", "build/release/tests/trace/trace_caller")
 PROBE = os.environ.get("TRACE_PROBE", "build/release/tests/trace/trace_probe")
@@ -94,6 +95,17 @@ def until(happens, what, most=60):
             raise AssertionError(f"{what} did not happen in {most} s")
         time.sleep(0.05)
     return result
+
+
+class Traced(unittest.TestCase):
+    """Tests that need a tracer."""
+
+    @classmethod
+    def setUpClass(cls):
+        probe = Probe()
+        probe.close()
+        if probe.error:
+            raise unittest.SkipTest(probe.error)
 
 
 def skip_without(probe):

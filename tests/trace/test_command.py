@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from probed import Caller, Probe, skip_without
+from probed import Caller, Traced
 
 TOCSIN = os.environ.get("TOCSIN", "build/release/adapters/cli/tocsin")
 
@@ -15,7 +15,7 @@ def trace(*arguments, before=()):
     return subprocess.run([*before, TOCSIN, "trace", *map(str, arguments)], capture_output=True, text=True, timeout=60)
 
 
-class Command(unittest.TestCase):
+class Command(Traced):
     def caller(self):
         caller = Caller(self)
         caller.ask("ready")
@@ -49,6 +49,7 @@ class Command(unittest.TestCase):
         command.communicate(timeout=30)
         self.assertEqual(command.returncode, 0)
 
+class Refusals(unittest.TestCase):
     def test_it_says_that_there_is_no_such_process_and_what_is_missing_in_a_command(self):
         done = trace("--pid", 4194304)
         self.assertEqual((done.returncode, done.stderr), (2, "tocsin trace: there is no such process here\n"))
@@ -64,6 +65,4 @@ class Command(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    skip_without(probe := Probe())
-    probe.close()
     unittest.main()

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-from probed import CALLER, PROBE, Caller, Probe, descendants, skip_without, until
+from probed import CALLER, PROBE, Caller, Probe, Traced, descendants, until
 
 STUBS = pathlib.Path(CALLER).with_name("stubs")
 
@@ -21,7 +21,7 @@ def allowed(*command):
     return shutil.which("unshare") is not None and subprocess.run([*command, "true"], capture_output=True).returncode == 0
 
 
-class Rooms(unittest.TestCase):
+class Rooms(Traced):
     def setUp(self):
         self.probe = Probe()
         self.addCleanup(self.probe.close)
@@ -94,6 +94,11 @@ class Rooms(unittest.TestCase):
                 self.assertEqual(self.probe.read(), {})
         self.assertEqual(self.probe.notes, [f"{file}: it is not an ELF file"])
 
+    def test_with_no_file_left_it_says_so(self):
+        probe = Probe(before=["sh", "-c", f"ulimit -n 8; exec {PROBE}"])
+        self.addCleanup(probe.process.communicate)
+        self.assertIn("ulimit -n", probe.error)
+
 
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "only root can give up its rights")
 class Rights(unittest.TestCase):
@@ -109,9 +114,6 @@ class Rights(unittest.TestCase):
             self.assertIn("add the capabilities BPF, PERFMON and SYS_PTRACE",
                           self.refusal("setpriv", f"--bounding-set=-{missing},-sys_admin"))
         self.assertIn("run as root", self.refusal("setpriv", "--reuid=65534", "--clear-groups", "env"))
-
-    def test_with_no_file_left_it_says_so(self):
-        self.assertIn("ulimit -n", self.refusal("sh", "-c", f"ulimit -n 8; exec {PROBE}"))
 
     @unittest.skipUnless(allowed(*unshared("-m")), "no new mount namespace is permitted here")
     def test_without_the_types_of_the_kernel_it_says_so(self):
@@ -135,6 +137,4 @@ class Rights(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    skip_without(probe := Probe())
-    probe.close()
     unittest.main()
