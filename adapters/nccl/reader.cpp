@@ -12,7 +12,6 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <set>
 #include <string_view>
 
 #include "adapters/nccl/names.h"
@@ -110,6 +109,7 @@ OpenOperation open_operation(const RingOperation& from, const Communicator& of, 
   result.is.open = since(from.entered, now);
   result.point_to_point = from.flags & operation_point_to_point;
   result.captured = from.flags & operation_captured;
+  result.peer = static_cast<std::uint32_t>(from.peer);
   result.position = from.position, result.sequence = from.sequence, result.group = from.group;
   result.algorithm = text(from.algorithm), result.protocol = text(from.protocol);
   if ((from.flags & operation_reported) != 0) result.is.started = from.started != 0;
@@ -144,44 +144,67 @@ void read_operations(const RingPart& part, Communicator& to, Duration now) {
   }
 }
 
-using Members = std::vector<Communicator*>;
+using Members = std::map<std::uint32_t, Communicator*>;  // of one communicator, by rank
 
-// The collective with a number, where it may not be done.
-const OpenOperation* undone(const Communicator& of, std::uint64_t number) {
+// The collectives that may not be done, by number: the newest.
+std::map<std::uint64_t, const OpenOperation*> undone(const Communicator& of) {
+  constexpr std::size_t most = 64;
+  std::map<std::uint64_t, const OpenOperation*> result;
   for (const auto* list : {&of.unreported, &of.open})
     for (const OpenOperation& it : *list)
-      if (!it.point_to_point && it.is.sequence == number) return &it;
-  return nullptr;
+      if (!it.point_to_point && it.is.sequence != 0) result.emplace(it.is.sequence, &it);
+  while (result.size() > most) result.erase(result.begin());
+  return result;
 }
 
-// What all members have launched may be done, unless it is not the same.
-std::uint64_t last_that_may_be_done(const Members& members) {
-  const auto* least = *std::min_element(members.begin(), members.end(),
-                                        [](const auto* a, const auto* b) { return a->collectives < b->collectives; });
-  const std::uint64_t number = least->collectives;
-  const OpenOperation* first = undone(*least, number);
-  for (const Communicator* member : members)
-    if (const OpenOperation* it = undone(*member, number);
-        first != nullptr && it != nullptr &&
-        (it->is.function != first->is.function || it->is.arguments != first->is.arguments))
-      return number - 1;
-  return number;
+constexpr std::uint64_t none = ~std::uint64_t{0};
+
+// The first number under which not all members have launched the same collective.
+std::uint64_t first_mismatch(const Members& members) {
+  std::uint64_t result = none;
+  const auto first = undone(*members.begin()->second);
+  for (const auto& [rank, member] : members)
+    for (const auto& [number, it] : undone(*member))
+      if (const auto other = first.find(number);
+          other != first.end() &&
+          (it->is.function != other->second->is.function || it->is.arguments != other->second->is.arguments))
+        result = std::min(result, number);
+  return result;
+}
+
+// Whether a rank cannot have completed what it launched, as it needs data of another rank that has not launched its
+// part. Who only sends may be done: a small message waits in a buffer.
+bool needs_missing(const OpenOperation& it, std::uint32_t rank, const Members& members) {
+  const auto launched = [&](std::uint32_t by) {
+    const auto member = members.find(by);
+    return member == members.end() ? none : member->second->collectives;  // one that is not seen may have
+  };
+  const std::string& function = it.is.function;
+  if (it.is.sequence == 0) return false;
+  if (function == "recv") {
+    const auto other = members.find(it.peer);
+    if (it.sequence == 0 || other == members.end() || it.peer == rank) return false;
+    const auto with = other->second->peers.find(rank);
+    return with == other->second->peers.end() || it.sequence > with->second.sends;
+  }
+  if (function == "broadcast" || function == "scatter") return it.peer != rank && launched(it.peer) < it.is.sequence;
+  if (function != "all_reduce" && function != "all_gather" && function != "reduce_scatter" && function != "all_to_all")
+    return false;
+  return std::any_of(members.begin(), members.end(),
+                     [&](const auto& one) { return launched(one.first) < it.is.sequence; });
 }
 
 void compare_ranks(std::vector<ProcessRing>& processes) {
   std::map<std::uint64_t, Members> by_hash;
   for (ProcessRing& process : processes)
     for (Communicator& it : process.communicators)
-      if (!it.finalized && it.ranks > 1) by_hash[it.hash].push_back(&it);
+      if (!it.finalized && it.ranks > 1) by_hash[it.hash][it.rank] = &it;
   for (auto& [hash, members] : by_hash) {
-    std::set<std::uint32_t> ranks;
-    for (const Communicator* it : members) ranks.insert(it->rank);
-    if (ranks.size() != members.front()->ranks) continue;
-    const std::uint64_t last = last_that_may_be_done(members);
-    for (Communicator* it : members) {
+    const std::uint64_t mismatch = first_mismatch(members);
+    for (auto& [rank, it] : members) {
       auto& maybe = it->unreported;
-      const auto from = std::find_if(maybe.begin(), maybe.end(), [&](const OpenOperation& one) {
-        return !one.point_to_point && one.is.sequence > last;
+      const auto from = std::find_if(maybe.begin(), maybe.end(), [&, rank = rank](const OpenOperation& one) {
+        return (!one.point_to_point && one.is.sequence >= mismatch) || needs_missing(one, rank, members);
       });
       it->open.insert(it->open.begin(), std::make_move_iterator(from), std::make_move_iterator(maybe.end()));
       maybe.erase(from, maybe.end());
@@ -255,6 +278,8 @@ Result<ProcessRing> read_ring(const std::filesystem::path& path, Duration now) {
       if (!file.read(part.get(), 1, offsetof(Ring, parts) + i * sizeof(RingPart))) return torn(path);
       read_operations(*part, to, now);
       read_connections(*part, to.launched, to.connections, now);
+      for (const RingPeer& with : part->peers)
+        if (with.key != 0) to.peers[static_cast<std::uint32_t>(with.key - 1)] = {with.sends, with.receives};
     }
     if (!foreign || !to.connections.empty()) result.communicators.push_back(std::move(to));
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,8 +20,10 @@ struct OpenOperation {
   trace::OpenCollective is;
   bool point_to_point = false;
   std::uint64_t position = 0;  // in the communicator, over collectives, sends and receives
-  std::uint64_t sequence = 0;  // NCCL's own number, by function: RAS counts by it
-  std::uint64_t group = 0;     // equal for what one group call launched
+  // NCCL's own number, by function, as RAS counts; of a send or receive: among those of its direction with `peer`.
+  std::uint64_t sequence = 0;
+  std::uint32_t peer = 0;   // of a send or receive
+  std::uint64_t group = 0;  // equal for what one group call launched
   std::string algorithm, protocol;
   std::optional<stream::Duration> running{};  // since its kernel began; none: it waits for its turn on the GPU
   unsigned channels = 0, channels_started = 0, channels_completed = 0;
@@ -51,6 +54,10 @@ struct Communicator {
   // Launched last, before those; they may be done: NCCL was not asked to report their kernels.
   std::vector<OpenOperation> unreported;
   std::vector<Connection> connections;
+  struct WithPeer {
+    std::uint64_t sends = 0, receives = 0;
+  };
+  std::map<std::uint32_t, WithPeer> peers;
 };
 
 struct ProcessRing {

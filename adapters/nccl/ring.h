@@ -61,7 +61,9 @@ struct RingOperation {
   std::uint64_t position;  // 0 while the others are written
   // Among the communicator's collectives, or among its sends and receives; 0: a graph launched it, and has no number.
   std::uint64_t number;
-  std::uint64_t sequence;  // NCCL's own number, which counts each function by itself
+  // NCCL's own number, which counts each function by itself. Of a send or receive: the number among those of its
+  // direction with its peer; 0: not counted.
+  std::uint64_t sequence;
   std::uint64_t count;
   std::uint64_t entered, started, completed;           // completed: all channels that had started had ended
   std::uint64_t gpu_started, gpu_completed;            // the first start and the last end by the GPU's clock
@@ -94,12 +96,21 @@ constexpr std::uint64_t link_key(std::uint64_t channel, bool sends, std::uint64_
   return 1 | (sends ? 2 : 0) | (channel & 63) << 2 | (peer & 0xffffff) << 8 | pid << 32;
 }
 
+// What was launched to and from another rank of the communicator.
+struct RingPeer {
+  std::uint64_t key;  // 1 + the rank; 0: free
+  std::uint64_t sends, receives;
+  std::uint64_t unused;
+};
+inline constexpr std::size_t ring_peers = 64;
+
 // The last place of the communicators is for what the proxy does for other processes.
 inline constexpr std::size_t foreign_communicator = ring_communicators - 1;
 
 struct RingPart {
   RingOperation operations[ring_operations];
   RingLink links[ring_links];
+  RingPeer peers[ring_peers];
 };
 
 struct Ring {

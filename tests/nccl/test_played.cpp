@@ -294,13 +294,49 @@ TEST_CASE("two ranks that enter two communicators in opposite order both wait, e
   CHECK(only_of(scratch, other.pid()).collectives().oldest->group == "0xa");
 }
 
-TEST_CASE("while a rank of a communicator is not seen, nothing follows from the others") {
+TEST_CASE("collectives in another order are open from the first that differs") {
+  Scratch scratch;
+  Player one{6, within_a_node(scratch)}, other{6, within_a_node(scratch)};
+  one.play("comm - 9 2 0\n coll - a AllReduce 8 1\n coll - b AllReduce 8 1\n coll - c Broadcast 8 1\n");
+  other.play("comm - 9 2 1\n coll - a AllReduce 8 1\n coll - c Broadcast 8 1\n coll - b AllReduce 8 1\n");
+  CHECK(only_of(scratch, one.pid()).collectives().oldest->sequence == 2);
+  CHECK(only_of(scratch, other.pid()).collectives().oldest->function == "broadcast");
+}
+
+TEST_CASE("a receive is open while its send is not launched; a send may be done") {
+  Scratch scratch;
+  Player one{6, within_a_node(scratch)}, other{6, within_a_node(scratch)};
+  one.play("comm - 9 3 0\n p2p - a Send 8 1 1\n p2p - b Send 8 1 1\n p2p - x Recv 8 2 1\n");  // rank 2 is not seen
+  other.play("comm - 9 3 1\n p2p - a Recv 8 0 1\n");
+  CHECK(!only_of(scratch, one.pid()).collectives().oldest);
+  CHECK(!only_of(scratch, other.pid()).collectives().oldest);
+
+  other.play("p2p - b Recv 8 0 1\n p2p - c Recv 8 0 1\n");
+  const auto waits = only_of(scratch, other.pid()).collectives().oldest;
+  REQUIRE(waits);
+  CHECK(waits->function == "recv");
+  CHECK(waits->sequence == 3);
+}
+
+TEST_CASE("a broadcast is open in who waits for its root, and may be done in the root") {
+  Scratch scratch;
+  Player root{6, within_a_node(scratch)}, other{6, within_a_node(scratch)};
+  root.play("comm - 9 2 0\n coll - a Broadcast 8 1\n");
+  other.play("comm - 9 2 1\n");
+  CHECK(!only_of(scratch, root.pid()).collectives().oldest);
+  other.play("coll - a Broadcast 8 1\n coll - b Broadcast 8 1\n");
+  CHECK(only_of(scratch, other.pid()).collectives().oldest->sequence == 2);
+}
+
+TEST_CASE("while a rank of a communicator is not seen, nothing follows from the others but what they miss") {
   Scratch scratch;
   Player one{6, within_a_node(scratch)}, other{6, within_a_node(scratch)};
   one.play("comm - 9 3 0\n coll - a AllReduce 8 1\n");
-  other.play("comm - 9 3 1\n");
+  other.play("comm - 9 3 1\n coll - a AllReduce 8 1\n");
   CHECK(!only_of(scratch, one.pid()).collectives().oldest);
   CHECK(only_of(scratch, one.pid()).communicators[0].unreported.size() == 1);
+  one.play("coll - b AllReduce 8 1\n");
+  CHECK(only_of(scratch, one.pid()).collectives().oldest->sequence == 2);
 }
 
 TEST_CASE("kernels are reported over several nodes, where NCCL polls anyway, and as the user says") {

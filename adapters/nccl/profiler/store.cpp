@@ -206,7 +206,9 @@ std::uint64_t Store::operation(int communicator, std::uint64_t type, const Descr
   } else {
     const auto& d = event.point_to_point;
     put(it.number, numbered ? add_one(of.point_to_points) : 0);
-    put(it.sequence, 0), put(it.count, d.count);
+    const bool sends = d.function != nullptr && d.function[0] == 'S';
+    put(it.sequence, numbered ? count_with_peer(communicator, static_cast<std::uint64_t>(d.peer), sends) : 0);
+    put(it.count, d.count);
     put(it.channels, d.channels), put(it.peer, static_cast<std::uint64_t>(d.peer));
     put(it.function, d.function), put(it.datatype, d.datatype);
     put(it.algorithm, nullptr), put(it.protocol, nullptr);
@@ -261,6 +263,19 @@ std::uint64_t Store::proxy_operation(int communicator, const Descriptor& event, 
   const std::uint64_t position = foreign || !within(parent, kind_operation) ? 0 : rest_of(parent) & step_position_bits;
   const std::uint64_t steps = static_cast<std::uint64_t>(d.steps) & 0xffffff;
   return handle(kind_proxy, c, static_cast<std::uint64_t>(place), position | steps << 22);
+}
+
+// The number of a send to, or a receive from, a rank; 0: there is no room to count those of so many ranks.
+std::uint64_t Store::count_with_peer(int communicator, std::uint64_t peer, bool sends) {
+  auto& peers = ring_->parts[communicator].peers;
+  std::size_t place = peer % ring_peers;
+  for (int probe = 0; probe < 8; ++probe, place = (place + 1) % ring_peers) {
+    std::uint64_t there = get(peers[place].key);
+    if (there == 0 && Word{peers[place].key}.compare_exchange_strong(there, peer + 1, std::memory_order_relaxed))
+      there = peer + 1;
+    if (there == peer + 1) return add_one(sends ? peers[place].sends : peers[place].receives);
+  }
+  return 0;
 }
 
 // A connection's place: found by its key, or taken.

@@ -40,6 +40,7 @@ class Store {
   std::uint64_t channel_started(std::uint64_t parent, const Descriptor& event);
   void channel_stopped(std::uint64_t handle, std::uint64_t gpu_time);
   std::uint64_t proxy_operation(int communicator, const Descriptor& event, std::uint64_t parent);
+  std::uint64_t count_with_peer(int communicator, std::uint64_t peer, bool sends);
   int link(int communicator, std::uint64_t key);
 
   Ring* ring_ = nullptr;
