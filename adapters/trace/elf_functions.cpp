@@ -15,7 +15,7 @@ using stream::Errc;
 using stream::Error;
 using stream::Result;
 
-constexpr std::uint64_t most_bytes = 1ULL << 30;  // of one table
+constexpr std::uint64_t most_bytes = 1ULL << 28;  // of one table; PyTorch's largest has 20 MiB
 
 // Pieces of a file that may be cut short while we read: never mapped.
 class Pieces {
@@ -54,6 +54,23 @@ std::optional<std::uint64_t> offset_of(std::uint64_t address, const std::vector<
   return std::nullopt;
 }
 
+void add_functions(const std::vector<Elf64_Sym>& symbols, const std::vector<char>& names,
+                   std::span<const std::string_view> prefixes, const std::vector<Elf64_Phdr>& segments,
+                   std::vector<ElfFunction>& found) {
+  std::set<std::pair<std::size_t, std::uint64_t>> known;
+  for (const Elf64_Sym& symbol : symbols) {
+    if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF || symbol.st_name >= names.size())
+      continue;
+    const std::string_view name{names.data() + symbol.st_name};
+    if (name.find('.') != name.npos) continue;  // a piece of a function, ".cold"
+    for (std::size_t i = 0; i < prefixes.size(); ++i) {
+      if (!name.starts_with(prefixes[i])) continue;
+      const auto offset = offset_of(symbol.st_value, segments);
+      if (offset && known.emplace(i, *offset).second) found.push_back({std::string{name}, *offset, i});
+    }
+  }
+}
+
 }  // namespace
 
 Result<std::vector<ElfFunction>> elf_functions(int file, std::span<const std::string_view> prefixes) {
@@ -70,29 +87,26 @@ Result<std::vector<ElfFunction>> elf_functions(int file, std::span<const std::st
       !pieces.read(elf.e_phoff, elf.e_phnum, segments) || !pieces.read(elf.e_shoff, elf.e_shnum, sections))
     return not_elf("its headers are cut short");
 
-  std::vector<ElfFunction> found;
-  std::set<std::pair<std::size_t, std::uint64_t>> known;
-  for (const Elf64_Shdr& section : sections) {
-    if ((section.sh_type != SHT_DYNSYM && section.sh_type != SHT_SYMTAB) || section.sh_link >= sections.size())
-      continue;
-    std::vector<Elf64_Sym> symbols;
-    std::vector<char> names;
-    if (!pieces.read(section.sh_offset, section.sh_size / sizeof(Elf64_Sym), symbols) ||
-        !pieces.read(sections[section.sh_link].sh_offset, sections[section.sh_link].sh_size, names) || names.empty())
-      return not_elf("its symbols are cut short");
-    names.back() = '\0';
-    for (const Elf64_Sym& symbol : symbols) {
-      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF || symbol.st_name >= names.size())
+  // What is exported is enough; the table of all symbols is many times as large.
+  bool readable = false;
+  for (const Elf64_Word type : {SHT_DYNSYM, SHT_SYMTAB}) {
+    std::vector<ElfFunction> found;
+    for (const Elf64_Shdr& section : sections) {
+      if (section.sh_type != type || section.sh_link >= sections.size()) continue;
+      std::vector<Elf64_Sym> symbols;
+      std::vector<char> names;
+      const Elf64_Shdr& texts = sections[section.sh_link];
+      if (!pieces.read(section.sh_offset, section.sh_size / sizeof(Elf64_Sym), symbols) ||
+          !pieces.read(texts.sh_offset, texts.sh_size, names) || names.empty())
         continue;
-      const std::string_view name{names.data() + symbol.st_name};
-      for (std::size_t i = 0; i < prefixes.size(); ++i) {
-        if (!name.starts_with(prefixes[i])) continue;
-        const auto offset = offset_of(symbol.st_value, segments);
-        if (offset && known.emplace(i, *offset).second) found.push_back({std::string{name}, *offset, i});
-      }
+      names.back() = '\0';
+      readable = true;
+      add_functions(symbols, names, prefixes, segments, found);
     }
+    if (!found.empty()) return found;
   }
-  return found;
+  if (!readable) return not_elf("its symbols are missing or cut short");
+  return std::vector<ElfFunction>{};
 }
 
 }  // namespace tocsin::adapters::trace

@@ -17,8 +17,9 @@ struct ElfFunction {
   std::size_t wanted = 0;  // which of the prefixes it begins with
 };
 
-// The functions of a 64-bit ELF file whose names begin with one of the prefixes, from its dynamic symbols and, where it
-// has them, all symbols; one entry for each prefix and place. The file may be anybody's: nothing in it is believed.
+// The functions of a 64-bit ELF file whose names begin with one of the prefixes, from its dynamic symbols or, where
+// these have none, from all symbols; one entry for each prefix and place. The file may be anybody's: nothing in it is
+// believed.
 [[nodiscard]] stream::Result<std::vector<ElfFunction>> elf_functions(int file,
                                                                      std::span<const std::string_view> prefixes);
 

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -51,6 +52,23 @@ TEST_CASE("functions are found by how their names begin, with their places in th
   CHECK(of(3).size() == 5);
   CHECK(of(4).empty());
   CHECK(static_cast<unsigned char>(stub()[of(0)[0].offset]) == 0x55);  // push %rbp
+}
+
+TEST_CASE("all symbols are read only where none of the exported ones is wanted") {
+  std::string bytes = stub();
+  Elf64_Ehdr header{};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (int i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section{};
+    char* at = bytes.data() + header.e_shoff + static_cast<std::size_t>(i) * sizeof section;
+    std::memcpy(&section, at, sizeof section);
+    if (section.sh_type == SHT_DYNSYM) section.sh_type = SHT_NULL;
+    std::memcpy(at, &section, sizeof section);
+  }
+  const auto found = functions_in(bytes);
+  REQUIRE(found);
+  CHECK(found->size() == functions_in(stub())->size());
+  for (const ElfFunction& function : *found) CHECK(function.name.find('.') == std::string::npos);
 }
 
 TEST_CASE("what is not an ELF file of 64 bits is an error") {
