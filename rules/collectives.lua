@@ -15,10 +15,11 @@ rule "collective_waits" {
     usual    = signal "collective_waiting"  { over = "10m", lag = "20s", least = 1, freeze = true },
     launched = signal "collective_launched" { over = "attempt" },
   },
-  -- `k` times the longest wait so far, from `least` to `most`. The first `few` collectives wait for ranks that start.
-  params = { k = 3, least = "5s", most = "10m", start = "60s", few = 20 },
+  -- `least` more than `k` times the longest wait of ten minutes, at most `most`. The first `few` collectives wait for
+  -- ranks that start.
+  params = { k = 1.5, least = "5s", most = "10m", start = "60s", few = 20 },
   evaluate = function(job, p)
-    local own   = (p.k * job.usual:max():max("job")):fill(0):clamp(p.least, p.most)
+    local own   = (p.k * job.usual:max():max("job") + p.least):fill(p.least):clamp(p.least, p.most)
     local young = job.launched:last():max("job"):below(p.few):surely()
     return job.open:last():above(young:choose(greatest(own, p.start), own)) & job.open:within("10s")
   end,
