@@ -92,7 +92,8 @@ rule "collective_not_entered" {
     local waits = job.waits:now():surely()
     local who   = job.absent:now():surely() & ~job.works:now():surely()
     local doing = job.stack:last("doing")
-    local gone  = ~job.state:seen()
+    local known = job.state:seen():any("job")      -- dumps know no processes
+    local gone  = ~job.state:seen() & known
     local function culprit(mask) return (who & mask):any("job"):surely() end
     local looping = culprit(doing:is("own") & job.stack:last("unchanged"):at_least("5s"))
     local locked, loading, exited = culprit(doing:is("lock")), culprit(doing:is("loading")), culprit(gone)
@@ -100,7 +101,7 @@ rule "collective_not_entered" {
       {
         who = who, n = waits:count("job"), fn = job.fn:last():mode("job"), number = job.number:last():mode("job"),
         where = job.stack:last("where"), pid = job.pid:last(), looping = looping, locked = locked, loading = loading,
-        exited = exited, idle = ~looping & ~locked & ~loading & ~exited,
+        exited = exited, idle = known & ~looping & ~locked & ~loading & ~exited,
       }
   end,
 }
