@@ -20,8 +20,8 @@ class CollectiveWatch {
  public:
   ~CollectiveWatch();
 
-  // `rings`: the directory in which our plugin writes; empty: nowhere.
-  void begin(std::filesystem::path rings) { rings_ = std::move(rings); }
+  // `rings`: the directory in which our plugin writes; empty: nowhere. `note`: a line for the user, of jobs with GPUs.
+  void begin(std::filesystem::path rings, std::string note) { rings_ = std::move(rings), note_ = std::move(note); }
   // Once a second; the first time it loads the tracer. `ranks`: of this node, with the process that does a rank's work.
   void look(const std::unordered_map<pid_t, Process>& processes, const std::map<pid_t, std::uint32_t>& ranks);
   // What the last look saw.
@@ -38,9 +38,10 @@ class CollectiveWatch {
   void leave_probes();
 
   std::filesystem::path rings_;
+  std::string note_;  // not printed yet
   bool looked_ = false;
   std::unique_ptr<trace::Tracer> tracer_;
-  std::string why_not_;         // not printed yet
+  std::string why_not_;            // not printed yet
   std::set<std::string> printed_;  // lines that were printed
   std::map<std::uint32_t, trace::ProcessTrace> ranks_;
 };

@@ -280,7 +280,7 @@ int Recorder::run() {
   tree_.emplace(setup_.parent);
   memory_.emplace();
   gpus_.start();
-  collectives_.begin(setup_.rings);
+  collectives_.begin(setup_.rings, setup_.nccl_note);
   buffer_.resize(most_at_once);
   for (const Legacy::Rank& rank : finder_.ranks()) {
     if (!rank.alive) continue;

@@ -35,6 +35,7 @@ struct RecorderSetup {
   pid_t parent = 0;  // whose descendants are looked at
   unsigned restarts = 0;
   std::filesystem::path rings;  // where NCCL in the job's processes writes; empty: nowhere
+  std::string nccl_note;        // why it does not; empty: it does
   int out = -1, err = -1;       // the command's bytes
   int control = -1;             // RunStates; its end: the parent has gone
   int ready = -1;               // receives one byte when the command may start

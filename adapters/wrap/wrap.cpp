@@ -82,6 +82,9 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   setup.legacy = share_legacy();
 
   setup.rings = make_ring_directory();
+  nccl::NcclEnvironment nccl;
+  if (!setup.rings.empty()) nccl = nccl::nccl_environment(setup.rings);
+  setup.nccl_note = nccl.note;
 
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // a rank whose launcher went stays our descendant
   Signals signals;
@@ -114,8 +117,6 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   recorder.start(signals, setup.clock.now());
   ready.write.close();
   Terminal terminal;
-  nccl::NcclEnvironment nccl = nccl::nccl_environment(setup.rings);
-  if (setup.rings.empty()) nccl.variables.clear();
   Child child =
       prepare_child(options.command, {options.modules.string(), std::move(nccl.variables)}, terminal, signals);
   pollfd first_frame{ready.read.get(), POLLIN, 0};
