@@ -160,7 +160,7 @@ void print(const std::vector<ProcessTrace>& processes, std::size_t looked_at, bo
   } else {
     for (const ProcessTrace& process : processes) fmt::print("{}", text_of(process));
     if (processes.empty())
-      fmt::print("{} process{}: no call of c10d, NCCL or CUDA so far\n", looked_at, looked_at == 1 ? "" : "es");
+      fmt::print("{} process{}: no call of c10d, NCCL or CUDA since this trace began\n", looked_at, looked_at == 1 ? "" : "es");
     fmt::print("\n");
   }
   std::fflush(stdout);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 #include "adapters/trace/tracer_bytes.h"
 
@@ -19,8 +20,6 @@ namespace {
 using stream::Errc;
 using stream::Error;
 using stream::Result;
-
-constexpr __u64 initial_pid_namespace = 0xEFFFFFFC;  // the inode of /proc/1/ns/pid outside of any container
 
 constexpr std::uint32_t uprobe_multi = 48;  // BPF_TRACE_UPROBE_MULTI
 
@@ -64,6 +63,13 @@ Error no_probe(int error) {
   return error == EMFILE ? refused(error)
                          : Error{Errc::io, std::string{"setting a probe failed: "} + std::strerror(error)};
 }
+
+bool in_a_pid_namespace() {
+  constexpr ino_t initial = 0xEFFFFFFC;  // the inode of /proc/1/ns/pid outside of any container
+  struct stat status {};
+  return ::stat("/proc/self/ns/pid", &status) != 0 || status.st_ino != initial;
+}
+constexpr std::string_view finds_place = "find_place";
 
 // A place in our own program for the first probe. Never called.
 [[gnu::noinline, gnu::used]] void probed() { asm volatile(""); }
@@ -134,6 +140,7 @@ Result<std::unique_ptr<KernelProgram>> KernelProgram::load_for(bool several) {
   std::unique_ptr<KernelProgram> program{new KernelProgram{object, several}};
   bpf_program* each = nullptr;
   bpf_object__for_each_program(each, object) {
+    if (!in_a_pid_namespace() && ::bpf_program__name(each) == finds_place) ::bpf_program__set_autoload(each, false);
     if (several && ::bpf_program__type(each) == BPF_PROG_TYPE_KPROBE)
       ::bpf_program__set_expected_attach_type(each, static_cast<bpf_attach_type>(uprobe_multi));
   }
@@ -147,10 +154,9 @@ KernelProgram::~KernelProgram() { ::bpf_object__close(object_); }
 
 // Outside of any container pids are the kernel's own. Inside of one, a program that we run tells where that is.
 Result<void> KernelProgram::find_place() const {
-  struct stat status {};
-  if (::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == initial_pid_namespace) return {};
+  if (!in_a_pid_namespace()) return {};
   auto options = sized<bpf_test_run_opts>();
-  const bpf_program* program = ::bpf_object__find_program_by_name(object_, "find_place");
+  const bpf_program* program = ::bpf_object__find_program_by_name(object_, finds_place.data());
   if (const int error = ::bpf_prog_test_run_opts(::bpf_program__fd(program), &options)) return refused(-error);
   return {};
 }

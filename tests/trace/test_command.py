@@ -44,7 +44,7 @@ class Command(Traced):
     def test_it_ends_when_the_processes_have_ended(self):
         caller = self.caller()
         command = subprocess.Popen([TOCSIN, "trace", "--pid", str(caller.pid)], stdout=subprocess.PIPE, text=True)
-        self.assertIn("no call of c10d, NCCL or CUDA so far", command.stdout.readline())
+        self.assertIn("no call of c10d, NCCL or CUDA since this trace began", command.stdout.readline())
         caller.end()
         command.communicate(timeout=30)
         self.assertEqual(command.returncode, 0)
