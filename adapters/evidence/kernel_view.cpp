@@ -157,6 +157,7 @@ void add_kernel_view(ProcessStack& stack, const ProcessStack& kernel) {
                                  [&](const ThreadStack& one) { return one.tid == seen.tid; });
     if (at != stack.threads.end()) {
       at->state = seen.state;
+      at->idle = seen.idle;
       at->call = seen.call;
       at->waits = seen.waits;
       at->main = seen.main;

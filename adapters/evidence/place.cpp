@@ -4,6 +4,7 @@
 #include <array>
 
 #include "adapters/evidence/library_frames.h"
+#include "adapters/formats/printable.h"
 
 namespace tocsin::adapters::evidence {
 
@@ -28,12 +29,14 @@ constexpr Doing words[] = {
     {"stopped", "stopped by a signal or a debugger"},
 };
 
-std::string base_name(const std::string& file) { return file.substr(file.rfind('/') + 1).substr(0, most_name); }
+std::string base_name(const std::string& file) {
+  return formats::printable(file.substr(file.rfind('/') + 1).substr(0, most_name));
+}
 
 // "main.<locals>.Loader.next" is "Loader.next"; the module's own code goes by the file alone.
 std::string short_name(const std::string& function) {
   const std::size_t at = function.rfind("<locals>.");
-  return (at == std::string::npos ? function : function.substr(at + 9)).substr(0, most_name);
+  return formats::printable((at == std::string::npos ? function : function.substr(at + 9)).substr(0, most_name));
 }
 
 // For the text: "__next__" is "next", "Queue.get" is "get", "gloo::Context::recv" stays.
@@ -113,8 +116,10 @@ Place native_place(const ThreadStack& thread) {
     if (!sign_of(frame).doing.empty()) frames.push_back(frame);
   place.doing = frames.empty() ? "" : sign_of(frames.front()).doing;
   std::vector<std::string> parts;
-  for (const Frame& frame : frames.empty() ? thread.frames : frames)
-    if (parts.size() < 3) parts.push_back(word_of(frame));
+  for (const Frame& frame : frames.empty() ? thread.frames : frames) {
+    const bool interpreter = frame.function.starts_with("Py") || frame.function.starts_with("_Py");
+    if (parts.size() < 3 && !interpreter) parts.push_back(word_of(frame));
+  }
   place.text = place.brief = place.key = join(parts);
   return place;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "adapters/formats/printable.h"
+
 namespace tocsin::adapters::evidence {
 
 using formats::Json;
@@ -49,8 +51,10 @@ ThreadStack thread_from(const Json& in) {
 }
 
 std::string where(const Frame& frame) {
-  if (frame.file.empty()) return frame.function;
-  return frame.function + " (" + frame.file + (frame.line == 0 ? "" : ":" + std::to_string(frame.line)) + ")";
+  const std::string function = formats::printable(frame.function);
+  if (frame.file.empty()) return function;
+  return function + " (" + formats::printable(frame.file) + (frame.line == 0 ? "" : ":" + std::to_string(frame.line)) +
+         ")";
 }
 
 }  // namespace
@@ -93,10 +97,10 @@ std::string text_of(const ProcessStack& stack) {
   out += "process " + std::to_string(stack.pid);
   if (stack.way != Way::none) out += ", by " + std::string{name_of(stack.way)};
   out += '\n';
-  if (!stack.error.empty()) out += "  " + stack.error + '\n';
+  if (!stack.error.empty()) out += "  " + formats::printable(stack.error) + '\n';
   for (const ThreadStack& thread : stack.threads) {
     out += "  thread " + std::to_string(thread.tid);
-    if (!thread.name.empty()) out += " " + thread.name;
+    if (!thread.name.empty()) out += " " + formats::printable(thread.name);
     if (thread.main) out += ", main";
     if (thread.idle) out += ", idle";
     if (thread.interprets) out += ", holds the interpreter";

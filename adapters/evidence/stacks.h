@@ -53,7 +53,7 @@ struct ProcessStack {
 [[nodiscard]] formats::Json to_json(const ProcessStack& stack);
 // Of the same form. Nothing where it is another.
 [[nodiscard]] std::optional<ProcessStack> stack_from_json(std::string_view text);
-// For a person: a heading and the frames of each thread, a line each. Not yet made printable.
+// For a person: a heading and the frames of each thread, a line each; printable.
 [[nodiscard]] std::string text_of(const ProcessStack& stack);
 
 }  // namespace tocsin::adapters::evidence

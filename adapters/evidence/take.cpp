@@ -38,7 +38,7 @@ constexpr const char* not_allowed =
 
 std::string why(const Answer& answer, const char* tool) {
   if (answer.late) return std::string{tool} + " did not finish in time";
-  for (const char* sign : {"Permission denied", "Operation not permitted", "os error 1)"})
+  for (const char* sign : {"Permission denied", "Permission Denied", "Operation not permitted", "os error 1)"})
     if (answer.err.find(sign) != std::string::npos) return not_allowed;
   const std::string_view reason = first_line(answer.err);
   return std::string{tool} + " failed" + (reason.empty() ? "" : ": " + std::string{reason.substr(0, most_text)});

@@ -162,6 +162,15 @@ TEST_CASE("native frames tell what is done by their names") {
   CHECK(place_of(stack).text == "gloo::transport::tcp::UnboundBuffer::waitRecv < c10d::ProcessGroupGloo::runLoop");
 }
 
+TEST_CASE("a name of a file or function cannot write lines of its own, nor fill the text") {
+  const Place place = place_of(at({of("f\nrank 7: fake", "/job/a\x1b[31m\nb.py", 3)}));
+  CHECK(place.text.find('\n') == std::string::npos);
+  CHECK(place.text.find('\x1b') == std::string::npos);
+  CHECK(place_of(at({of(std::string(5000, 'x'), "/job/t.py", 3)})).text.size() < 120);
+  const std::string text = text_of(at({of("f\nfake", "/job/a\nb.py", 3)}));
+  CHECK(std::count(text.begin(), text.end(), '\n') == 3);  // the process, its thread, the frame
+}
+
 TEST_CASE("equal stacks are one group, whatever their lines, and the largest group comes first") {
   std::vector<ProcessStack> stacks;
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
