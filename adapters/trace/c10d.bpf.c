@@ -28,6 +28,27 @@ static __always_inline void read_prefix(struct group* group, __u64 reference) {
     }
 }
 
+/* A group that is older than our first look. Its object holds rank and size after one or two counts of references; and
+   since PyTorch 2 its name is its first string. */
+static __always_inline void read_group(struct group* group, __u64 object) {
+  __u64 words[24] = {};
+  if (bpf_probe_read_user(words, sizeof words, (void*)object)) return;
+#pragma unroll
+  for (int i = 2; i < 4; ++i) {
+    __u32 rank = words[i], size = words[i] >> 32;
+    if (size == 0 || size > 1 << 20 || rank >= size) continue;
+    group->rank = rank;
+    group->size = size;
+    break;
+  }
+#pragma unroll
+  for (int i = 3; i < 22; ++i)
+    if (words[i] == object + i * 8 + 16 && words[i + 1] > 0 && words[i + 1] < 16) {
+      bpf_probe_read_user(group->name, words[i + 1] & 15, (void*)words[i]);
+      return;
+    }
+}
+
 static __always_inline int make_group(struct pt_regs* ctx, __u64 object, __u64 store, __u32 rank, __u32 size) {
   struct object_key key = {.object = object, .kind = kind_c10d};
   struct process* process = current_process(&key.pid);
@@ -144,8 +165,12 @@ int c10d_work(struct pt_regs* ctx) {
       .peer = (thread->function & flag_peer) != 0,
   };
   thread->group = 0;
-  struct group* group = group_at(&key);
-  if (!group) return 0;
+  struct group* group = bpf_map_lookup_elem(&groups, &key);
+  if (!group) {
+    group = group_at(&key);
+    if (!group) return 0;
+    read_group(group, key.object);
+  }
   if (work.peer) {
     work.sequence = __sync_fetch_and_add(&group->peer_launched, 1) + 1;
     add(&process->peer_launched);

@@ -34,4 +34,7 @@ for step in range(STEPS):
     dist.broadcast(some, 0)
     dist.barrier()
 print("done", flush=True)
-sys.stdin.readline()   # stays, to be looked at
+while sys.stdin.readline() == "again\n":   # stays, to be looked at
+    dist.all_reduce(torch.ones(4), group=pairs[rank // 2])
+    dist.barrier()
+    print("done", flush=True)

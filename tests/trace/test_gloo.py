@@ -79,6 +79,22 @@ class Gloo(unittest.TestCase):
         self.assertNotEqual(names[0][1], names[2][1])
         self.assertEqual(self.probe.notes, [])
 
+    def test_a_job_that_runs_already_is_known_by_rank_and_size_and_counted_from_now_on(self):
+        job = self.job("whole")
+        for process in job.ranks:
+            self.assertEqual(process.stdout.readline(), "done\n")
+        self.probe.look(job.pids)
+        self.assertEqual(self.probe.read(), {})
+        for process in job.ranks:
+            process.stdin.write("again\n")
+            process.stdin.flush()
+        for process in job.ranks:
+            self.assertEqual(process.stdout.readline(), "done\n")
+        for rank, one in enumerate(job.traces()):
+            self.assertEqual((one["launched"], one["done"], one["complete"]), (2, 2, False))
+            self.assertEqual(sorted((group["size"], group["rank"], *group["functions"]) for group in one["groups"]),
+                             [(2, rank % 2, "all_reduce"), (4, rank, "barrier")])
+
     def test_a_rank_in_an_endless_loop_has_nothing_open_and_the_others_wait_in_the_next_all_reduce(self):
         job = self.job("loops")
         traces = until(job.stuck, "the hang")
