@@ -59,6 +59,24 @@ rule "rank_works" {
   end,
 }
 
+rule "collectives_ceased" {
+  severity = "none", per = "job", every = "5s",
+  summary = "No rank has entered a collective for a while, and none works",
+  needs = {
+    absent   = finding "collective_absent",
+    works    = finding "rank_works",
+    open     = signal "collective_waiting"  { over = "10s", least = 1 },
+    launched = signal "collective_launched" { over = "attempt" },
+  },
+  params = { patience = "60s", few = 20 },
+  evaluate = function(job, p)
+    local absent = job.absent:now():surely()
+    local others = (job.open:seen() & ~absent) | job.works:now():surely()
+    local trains = job.launched:last():max("job"):above(p.few):surely()
+    return absent:any("job") & ~others:any("job") & trains & job.launched:age():min("job"):above(p.patience)
+  end,
+}
+
 rule "collective_not_entered" {
   family = "C2", severity = { looping = "warning", otherwise = "critical" }, per = "job", every = "2s",
   summary = "Rank has not entered a collective; peers wait",

@@ -104,6 +104,19 @@ case "all ranks are in the collective, and it does not complete" {
   ranks = 4, trains(), waits(60, {}),
   fires = { { "collective_incomplete", cause = "fabric", within = "40s" } },
 }
+case "a silent job stands still outside of collectives" {
+  ranks = 2, trains(),
+  {
+    lasting = "2m", process_cpu = 0, collective_launched = 300, collective_done = 300, collective_waiting = 0,
+    wait_syscall = "read", wait_channel = "pipe_read",
+  },
+  fires = { { "idle_hang", cause = "host", within = "90s" } },
+}
+case "a silent job computes for three minutes between two collectives" {
+  ranks = 2, trains(),
+  { lasting = "3m", process_cpu = 1, collective_launched = 300, collective_done = 300, collective_waiting = 0 },
+  trains(),
+}
 case "a large collective takes 20 s on a busy machine" {
   ranks = 4, trains(), waits(20, { process_cpu = 0.8 }), trains(),
 }

@@ -175,7 +175,7 @@ rule "idle_hang" {
   family = "C3", severity = "critical", per = "job", every = "5s",
   summary = "Job hung outside collectives, all ranks idle",
   needs = {
-    hang     = finding { "stalled", "no_first_step" },
+    hang     = finding { "stalled", "no_first_step", "collectives_ceased" },
     settled  = finding "collectors_reported",
     step     = signal "step"                { over = "attempt" },
     launched = signal "collective_launched" { over = "attempt" },
