@@ -152,7 +152,7 @@ constexpr Known python_frames[] = {
     {"torch/utils/checkpoint.py", "", "computing"},
     {"torch/functional.py", "", "computing"},
     {"torch/_tensor.py", "", "computing"},
-    {"torch/_ops.py", "", "computing"},
+    {"torch/_ops.py", "__call__ _call*", "computing"},
     {"torch/_refs/", "", "computing"},
     {"torch/_decomp/", "", "computing"},
     {"numpy/", "", "computing"},
@@ -163,6 +163,7 @@ constexpr Known python_frames[] = {
     {"transformer_engine/", "", "computing"},
     {"torchvision/models/", "", "computing"},
     {"torchvision/ops/", "", "computing"},
+    {"<frozen importlib", "", "importing", true},
     {"threading.py", "acquire wait* join _wait* __enter__", "lock", true},
     {"queue.py", "get put join", "lock", true},
     {"multiprocessing/synchronize.py", "", "lock", true},
@@ -304,6 +305,7 @@ Sign sign_of(const Frame& frame) {
     return {};
   }
   if (has(frame.file, "/torchinductor_")) return {"computing"};
+  if (frame.function == "<module>") return {};  // it is being imported
   const std::string_view inner = inner_path(frame.file);
   for (const Known& known : python_frames)
     if (inner.starts_with(known.path) && one_of(known.functions, frame.function)) return {known.doing, known.weak};

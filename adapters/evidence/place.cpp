@@ -18,6 +18,7 @@ constexpr Doing words[] = {
     {"loading", "in a data loader: torch.utils.data, webdataset, datasets, DALI and the like"},
     {"saving", "writing a checkpoint: torch.save, torch.distributed.checkpoint, safetensors, copying of files"},
     {"compiling", "in torch.compile (Dynamo, Inductor), Triton's compiler, torch.jit or a C++ extension's build"},
+    {"importing", "importing modules"},
     {"computing", "in torch.nn, autograd (a backward of DDP waits there, too), an optimizer, numpy, or native kernels"},
     {"lock", "in threading, queue or multiprocessing, waiting for another thread or process; or in flock or fcntl"},
     {"reading", "loading a checkpoint, or reading a file, a pipe or a connection"},
@@ -75,7 +76,7 @@ Library library_of(const std::vector<Frame>& frames) {
   if (has("compiling") && strong != "lock") doing = "compiling";
   else if (strong == "computing" && has("saving")) doing = "saving";
   else if (strong == "computing" && has("loading")) doing = "loading";
-  if (doing.empty()) doing = weak;
+  if (doing.empty()) doing = has("importing") ? "importing" : weak;
   Library out{std::string{doing}, {}};
   // The innermost function with a name for others, of those that say so; else the innermost.
   const Frame* chosen = nullptr;
@@ -83,7 +84,7 @@ Library library_of(const std::vector<Frame>& frames) {
     if (!doing.empty() && signs[i] != doing) continue;
     if (chosen == nullptr || (!is_public(*chosen) && is_public(frames[i]))) chosen = &frames[i];
   }
-  if (chosen != nullptr) out.word = word_of(*chosen);
+  if (chosen != nullptr) out.word = doing == "importing" ? "import" : word_of(*chosen);
   if (out.doing.empty() && !frames.empty()) out.doing = "other";
   return out;
 }

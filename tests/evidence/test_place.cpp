@@ -86,6 +86,14 @@ TEST_CASE("what a process does is read from the frames of libraries within its o
   CHECK(doing({of("Event.wait", standard + "threading.py")}) == "lock");
   CHECK(doing({of("create_connection", standard + "socket.py"), of("urlopen", standard + "urllib/request.py")}) ==
         "reading");
+  // Modules of PyTorch that are imported do nothing yet.
+  const Place imports = place_of(below({of("_compile_bytecode", "<frozen importlib._bootstrap_external>"),
+                                        of("_find_and_load", "<frozen importlib._bootstrap>"),
+                                        of("<module>", packages + "torch/_inductor/scheduler.py")}));
+  CHECK(imports.doing == "importing");
+  CHECK(imports.text == "import < train_step (train.py:41) < main (train.py:90)");
+  CHECK(doing({of("_find_and_load", "<frozen importlib._bootstrap>"),
+               of("compile_fx", packages + "torch/_inductor/compile_fx.py")}) == "compiling");
   CHECK(doing({of("deepcopy", standard + "copy.py")}) == "other");
   CHECK(doing({of("resize", packages + "numpy/_core/fromnumeric.py"),
                of("fetch", packages + "torch/utils/data/_utils/fetch.py")}) == "loading");
