@@ -8,6 +8,7 @@
 
 #include "adapters/evidence/stack_taker.h"
 #include "stream/values/result.h"
+#include "stream/values/time.h"
 
 namespace tocsin::adapters::evidence {
 

@@ -54,6 +54,12 @@ std::optional<trace::OpenCollective> last_of_nccl(const trace::ProcessTrace& tra
   return open;
 }
 
+// Its collectives were too many for the budget of the tracer: where the counts stand says nothing.
+bool no_longer_counted(const trace::ProcessTrace& trace) {
+  return std::any_of(trace.stopped.begin(), trace.stopped.end(),
+                     [](const std::string& kind) { return kind == "c10d" || kind == "nccl"; });
+}
+
 void write_gpu(EntryBuilder& entry, stream::Time now, const EntryBuilder::Member& member, const trace::GpuTrace& gpu) {
   const auto number = [](auto count) { return static_cast<double>(count); };
   const stream::Duration waiting = gpu.waiting ? gpu.waiting->open : stream::Duration{};
@@ -148,6 +154,7 @@ void CollectiveWatch::write(EntryBuilder& entry, stream::Time now, const std::st
   for (const auto& [rank, trace] : ranks_) {
     const trace::ProcessCollectives& seen = trace.collectives;
     const EntryBuilder::Member member{stream::Level::rank, rank, node, {}};
+    if (no_longer_counted(trace)) continue;
     const EntryBuilder::Value counts[] = {
         {"collective_launched", static_cast<double>(seen.launched), {}, false},
         {"collective_waiting", seen.oldest ? stream::seconds(seen.oldest->open) : 0, {}, false},
@@ -157,11 +164,12 @@ void CollectiveWatch::write(EntryBuilder& entry, stream::Time now, const std::st
   }
   for (const auto& [rank, trace] : ranks_) {
     const trace::ProcessCollectives& seen = trace.collectives;
-    if (!seen.oldest || seen.oldest->open < described_after) continue;
+    if (!seen.oldest || seen.oldest->open < described_after || no_longer_counted(trace)) continue;
     const EntryBuilder::Member member{stream::Level::rank, rank, node, {}};
     const trace::OpenCollective& open = *seen.oldest;
-    std::vector<EntryBuilder::Value> values = {{"collective_function", 0, open.function, true},
-                                               {"collective_number", static_cast<double>(open.sequence), {}, false}};
+    std::vector<EntryBuilder::Value> values = {{"collective_function", 0, open.function, true}};
+    // Numbers of groups that are older than the tracer differ between ranks.
+    if (trace.complete) values.push_back({"collective_number", static_cast<double>(open.sequence), {}, false});
     if (!open.arguments.empty()) values.push_back({"collective_arguments", 0, open.arguments, true});
     if (open.started) values.push_back({"collective_stage", 0, *open.started ? "started" : "entered", true});
     if (!open.group.empty()) values.push_back({"collective_group", 0, open.group, true});
