@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <chrono>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include "adapters/cli/commands.h"
 #include "adapters/cli/engine.h"
 #include "adapters/cli/say.h"
+#include "adapters/cli/topic_journal.h"
 #include "adapters/cli/usage.h"
 #include "adapters/evidence/dumped_job.h"
 #include "adapters/evidence/flight_recorder.h"
@@ -29,25 +29,6 @@ struct DumpsOptions {
   fs::path to;
 };
 
-// Goes with this.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (fs::temp_directory_path() / "tocsin-dumps-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code failed;
-    if (!path_.empty()) fs::remove_all(path_, failed);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 int judge_dumps(const DumpsOptions& options) {
   const auto read = evidence::read_flight_dumps(options.files);
   for (const std::string& problem : read.problems) say("tocsin dumps: {}\n", formats::printable(problem));
@@ -61,10 +42,10 @@ int judge_dumps(const DumpsOptions& options) {
   fmt::print("{}", formats::printable_lines(evidence::text_of(job)));
   if (job.unfinished.empty()) fmt::print("no rank waits in a collective\n");
 
-  const TemporaryDirectory temporary;
-  if (temporary.path().empty()) return cannot("dumps", "cannot make a temporary directory: set TMPDIR");
-  const fs::path lines = temporary.path() / "lines.jsonl";
-  const fs::path journal = options.to.empty() ? temporary.path() / "journal" : options.to;
+  const auto temporary = TemporaryJournal::make();
+  if (!temporary) return cannot("dumps", temporary.error().message);
+  const fs::path lines = temporary->directory() / "lines.jsonl";
+  const fs::path journal = options.to.empty() ? temporary->directory() / "journal" : options.to;
   if (auto written = journal::write_whole(lines, evidence::lines_of(job, options.job, std::chrono::minutes{3}));
       !written)
     return cannot("dumps", written.error().message);

@@ -33,6 +33,7 @@ void add_part_options(CLI::App& command, TopicPart& part);
 class TemporaryJournal {
  public:
   [[nodiscard]] static stream::Result<TemporaryJournal> of(const TopicPart& part);
+  [[nodiscard]] static stream::Result<TemporaryJournal> make();  // an empty directory
   TemporaryJournal(TemporaryJournal&& other) noexcept
       : directory_(std::exchange(other.directory_, {})), alive_(std::move(other.alive_)) {}
   TemporaryJournal& operator=(TemporaryJournal&&) = delete;
@@ -41,7 +42,6 @@ class TemporaryJournal {
 
  private:
   explicit TemporaryJournal(int alive) : alive_(alive) {}
-  static stream::Result<TemporaryJournal> make();  // an empty one
   std::filesystem::path directory_;
   journal::File alive_;  // while it is open the directory stays
 };
