@@ -53,7 +53,8 @@ rule "rank_works" {
     local busy    = (job.cpu:mean() + job.children:mean():fill(0)):above(p.idle)
     local doing   = job.stack:last("doing")
     local looping = (doing:is("own") & job.stack:last("unchanged"):at_least(p.loop)):surely()
-    local writes  = working.writing(job.call, job.state) | doing:is("saving", "compiling", "importing", "writing"):surely()
+    local writes  = working.writing(job.call, job.state)
+                  | doing:is("saving", "compiling", "importing", "writing"):surely()
     local recent  = job.open:last():max("job"):below(p.patience)
     return ((busy & ~looping) | writes) & recent
   end,
