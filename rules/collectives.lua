@@ -12,14 +12,17 @@ rule "collective_waits" {
   summary = "Rank has waited in a collective for longer than usual",
   needs = {
     open     = signal "collective_waiting"  { over = "10s", least = 1 },
-    usual    = signal "collective_waiting"  { over = "10m", lag = "20s", least = 1, freeze = true },
+    usual    = signal "collective_waiting"  { over = "10m", lag = "20s", least = 1 },
     launched = signal "collective_launched" { over = "attempt" },
   },
   -- `least` more than `k` times the longest wait of ten minutes, at most `most`. The first `few` collectives wait for
   -- ranks that start.
-  params = { k = 1.5, least = "5s", most = "10m", start = "60s", few = 20 },
-  evaluate = function(job, p)
-    local own   = (p.k * job.usual:max():max("job") + p.least):fill(p.least):clamp(p.least, p.most)
+  params = { k = 1.5, least = "5s", most = "10m", start = "60s", few = 20, begun = "16s" },
+  state = { usual = 0 },      -- seconds; a wait that goes on does not count for its own limit
+  evaluate = function(job, p, state)
+    local lately = (job.usual:max():max("job") / "1s"):fill(0)
+    state.usual  = job.open:last():above(p.begun):surely():choose(state.usual, lately)
+    local own   = (p.k * state.usual * "1s" + p.least):clamp(p.least, p.most)
     local young = job.launched:last():max("job"):below(p.few):surely()
     return job.open:last():above(young:choose(greatest(own, p.start), own)) & job.open:within("10s")
   end,
@@ -171,8 +174,8 @@ rule "collective_deadlock" {
   },
   fire = "2 of 2",
   yields_to = { "rank_stopped", "rank_killed", "node_down", "collective_not_entered", "collective_mismatch" },
-  shows = "rank {rank}[ on {node}] waits in another group[, {theirs},] than most, who wait in group {group} ({n:.0f}); "
-    .. "neither group is complete[; rank {rank} is in {where}]",
+  shows = "rank {rank}[ on {node}] waits in group[ {theirs}], and others ({n:.0f}) wait in group {group}; "
+    .. "none of these groups is complete[; rank {rank} is in {where}]",
   causes = { order = "ranks that are members of both groups enter them in different order" },
   actions = { order = "call collectives of different groups in the same order on all ranks, then restart the job" },
   evaluate = function(job, p)
@@ -240,8 +243,13 @@ rule "collective_incomplete" {
     "collective_not_started",
   },
   shows = "all {n:.0f} members[ of group {group}] have been in the same collective[, {fn}][ {number:.0f}][ for {age}]",
-  causes = { fabric = "no rank is missing: suspect the network or the library, not a rank" },
+  causes = {
+    peers  = "each member waits for another that waits as well: all of them receive, or all send",
+    fabric = "no rank is missing: suspect the network or the library, not a rank",
+  },
   actions = {
+    peers  = "let one rank of each pair send first while the other receives (or use batch_isend_irecv), then restart "
+      .. "the job",
     fabric = "check the network between the nodes (ibstat, nccl-tests), then restart from the last checkpoint",
   },
   evaluate = function(job, p)
@@ -250,11 +258,12 @@ rule "collective_incomplete" {
     local here = same:surely()
     local age  = here:choose(job.open:last(), 0):max("job")
     local size = here:choose(job.size:last(), 0):max("job")
+    local paired = fn:mode("job"):is("send", "recv")
     local full = here:count("job"):at_least(size) & size:above(1)
     return full & here:choose(job.open:last(), age):min("job"):above(p.least),
       {
         n = size, fn = fn:mode("job"), number = number:mode("job"), group = group:mode("job"), age = age,
-        fabric = full,
+        peers = paired, fabric = full & ~paired,
       }
   end,
 }

@@ -126,3 +126,12 @@ case "the ranks load for half a minute before the first collective, each for as 
     rank = { [2] = { collective_launched = 0, collective_waiting = 0 } } },
   trains(),
 }
+case "one of four validates for 50 s, and later another sleeps for long" {
+  ranks = 4, trains(), waits(50, { rank = { [0] = away { process_cpu = 1 } } }), trains(), trains(),
+  waits(89, { rank = { [2] = away() } }),
+  fires = { { "collective_not_entered", who = { 2 }, cause = "idle", within = "88s" } },
+}
+case "two ranks receive from each other" {
+  ranks = 2, trains(), waits(40, { collective_group_size = 2, collective_function = "recv" }),
+  fires = { { "collective_incomplete", cause = "peers", within = "40s" } },
+}
