@@ -88,6 +88,7 @@ rule "collective_not_entered" {
     waits  = finding "collective_waits",
     absent = finding "collective_absent",
     works  = finding "rank_works",
+    asked  = signal "collective_awaited"  { over = "10s", least = 1 },
     fn     = signal "collective_function" { over = "10s", least = 1 },
     number = signal "collective_number"   { over = "10s", least = 1 },
     state  = signal "process_state"       { over = "10s", least = 1 },
@@ -112,7 +113,8 @@ rule "collective_not_entered" {
   },
   evaluate = function(job, p)
     local waits = job.waits:now():surely()
-    local who   = job.absent:now():surely() & ~job.works:now():surely()
+    local idle  = job.absent:now():surely() & ~job.works:now():surely()
+    local who   = idle & ~job.asked:last():is(0):surely()      -- others wait in groups that it is not in
     local doing = job.stack:last("doing")
     local known = job.state:seen():any("job")      -- dumps know no processes
     local gone  = ~job.state:seen() & known
@@ -170,6 +172,7 @@ rule "collective_deadlock" {
     open   = signal "collective_waiting"    { over = "10s", least = 1 },
     group  = signal "collective_group"      { over = "10s", least = 1 },
     size   = signal "collective_group_size" { over = "10s", least = 1 },
+    asked  = signal "collective_awaited"    { over = "10s", least = 1 },
     stack  = signal "stack"                 { over = "70s" },
   },
   fire = "2 of 2",
@@ -185,7 +188,7 @@ rule "collective_deadlock" {
     local there  = waits & (~group:is(group:mode("job"))):surely()
     local size   = here:choose(job.size:last(), 0):max("job")
     local whole  = here:count("job"):at_least(size)
-    local free   = (job.open:seen() & ~waits):any("job")
+    local free   = (job.open:seen() & ~waits & ~job.asked:last():is(0):surely()):any("job")
     return there:any("job") & ~free & ~whole,
       {
         who = there, n = here:count("job"), theirs = group, group = group:mode("job"),

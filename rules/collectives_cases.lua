@@ -135,3 +135,24 @@ case "two ranks receive from each other" {
   ranks = 2, trains(), waits(40, { collective_group_size = 2, collective_function = "recv" }),
   fires = { { "collective_incomplete", cause = "peers", within = "40s" } },
 }
+case "rank 2 is not a member of the group in which rank 0 waits, and rank 1 saves" {
+  ranks = 3, trains(),
+  waits(30, { collective_group_size = 2, rank = {
+    [1] = away { process_cpu = 1, collective_awaited = 1 }, [2] = away { collective_launched = 3, collective_awaited = 0 },
+  } }),
+  trains(),
+}
+case "rank 2 is not a member of the group in which rank 0 waits for rank 1" {
+  ranks = 3, trains(),
+  waits(30, { collective_group_size = 2, rank = {
+    [1] = away { collective_awaited = 1 }, [2] = away { collective_launched = 3, collective_awaited = 0 },
+  } }),
+  fires = { { "collective_not_entered", who = { 1 }, cause = "idle", within = "12s" } },
+}
+case "two groups are entered in opposite order, and a rank outside both sleeps" {
+  ranks = 3, trains(),
+  waits(20, { collective_group_size = 2, rank = {
+    [1] = { collective_group = "1" }, [2] = away { collective_launched = 3, collective_awaited = 0 },
+  } }),
+  fires = { { "collective_deadlock", cause = "order", within = "12s" } },
+}

@@ -60,6 +60,15 @@ bool no_longer_counted(const trace::ProcessTrace& trace) {
                      [](const std::string& kind) { return kind == "c10d" || kind == "nccl"; });
 }
 
+bool stays_open(const trace::ProcessTrace& trace) {
+  const auto& oldest = trace.collectives.oldest;
+  return oldest && oldest->open >= described_after && !no_longer_counted(trace);
+}
+
+bool is_in(const trace::ProcessTrace& trace, const std::string& group) {
+  return !group.empty() && std::ranges::find(trace.groups, group, &trace::GroupTrace::name) != trace.groups.end();
+}
+
 void write_gpu(EntryBuilder& entry, stream::Time now, const EntryBuilder::Member& member, const trace::GpuTrace& gpu) {
   const auto number = [](auto count) { return static_cast<double>(count); };
   const stream::Duration waiting = gpu.waiting ? gpu.waiting->open : stream::Duration{};
@@ -163,10 +172,9 @@ void CollectiveWatch::write(EntryBuilder& entry, stream::Time now, const std::st
     if (tracer_) write_gpu(entry, now, member, trace.gpu);
   }
   for (const auto& [rank, trace] : ranks_) {
-    const trace::ProcessCollectives& seen = trace.collectives;
-    if (!seen.oldest || seen.oldest->open < described_after || no_longer_counted(trace)) continue;
+    if (!stays_open(trace)) continue;
     const EntryBuilder::Member member{stream::Level::rank, rank, node, {}};
-    const trace::OpenCollective& open = *seen.oldest;
+    const trace::OpenCollective& open = *trace.collectives.oldest;
     std::vector<EntryBuilder::Value> values = {{"collective_function", 0, open.function, true}};
     // Numbers of groups that are older than the tracer differ between ranks.
     if (trace.complete) values.push_back({"collective_number", static_cast<double>(open.sequence), {}, false});
@@ -176,6 +184,27 @@ void CollectiveWatch::write(EntryBuilder& entry, stream::Time now, const std::st
     if (open.group_size > 0)
       values.push_back({"collective_group_size", static_cast<double>(open.group_size), {}, false});
     entry.sample(now, member, values, "tracer");
+  }
+  write_awaited(entry, now, node);
+}
+
+// A rank that is no member of a group does not hold up those that wait in it.
+void CollectiveWatch::write_awaited(EntryBuilder& entry, stream::Time now, const std::string& node) const {
+  std::vector<std::string> groups;
+  for (const auto& [rank, trace] : ranks_) {
+    if (!stays_open(trace)) continue;
+    const std::string& group = trace.collectives.oldest->group;
+    if (!is_in(trace, group)) return;  // NCCL's plugin has names of its own
+    groups.push_back(group);
+  }
+  if (groups.empty()) return;
+  for (const auto& [rank, trace] : ranks_) {
+    if (stays_open(trace)) continue;
+    const bool known = std::ranges::all_of(trace.groups, &trace::GroupTrace::complete);
+    const bool awaited = std::ranges::any_of(groups, [&trace](const auto& group) { return is_in(trace, group); });
+    if (!known || trace.groups.empty()) continue;
+    const EntryBuilder::Value value[] = {{"collective_awaited", awaited ? 1.0 : 0.0, {}, false}};
+    entry.sample(now, {stream::Level::rank, rank, node, {}}, value, "tracer");
   }
 }
 

@@ -36,6 +36,11 @@ for step in range(40):
 mode, rank = sys.argv[1], dist.get_rank()
 if mode == "missing" and rank == 2:
     fetch_a_batch()
+if mode == "outside":
+    pair = dist.new_group([0, 1])
+    if rank > 0:
+        fetch_a_batch()
+    dist.all_reduce(torch.ones(4), group=pair)
 if mode == "mismatch" and rank == 3:
     dist.broadcast(torch.ones(4), 0)
 if mode == "order":
@@ -85,7 +90,7 @@ class Job:
 class Collectives(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.jobs = {mode: Job(mode) for mode in ("missing", "mismatch", "order")}      # they mostly wait
+        cls.jobs = {mode: Job(mode) for mode in ("missing", "outside", "mismatch", "order")}      # they mostly wait
 
     @classmethod
     def tearDownClass(cls):
@@ -100,10 +105,14 @@ class Collectives(unittest.TestCase):
         self.assertEqual((alert["rule"], alert["who"]), ("collective_not_entered", [2]), alert)
         self.assertIn("has not entered all_reduce 41; waiting in it: 3", alert["form"]["seen"])
 
+    def test_a_rank_that_is_no_member_of_the_group_that_waits_is_not_named(self):
+        alert = self.alert("outside")
+        self.assertEqual((alert["rule"], alert["who"]), ("collective_not_entered", [1]), alert)
+
     def test_a_rank_that_calls_another_function_is_named_with_both(self):
         alert = self.alert("mismatch")
         self.assertEqual((alert["rule"], alert["who"]), ("collective_mismatch", [3]), alert)
-        self.assertIn("calls broadcast where the others call all_reduce: number 41", alert["form"]["seen"])
+        self.assertIn("calls broadcast where the others call all_reduce, as number 41 of group 0", alert["form"]["seen"])
 
     def test_two_groups_in_opposite_order_are_a_deadlock(self):
         alert = self.alert("order")
