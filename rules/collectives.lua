@@ -95,7 +95,7 @@ rule "collective_not_entered" {
     pid    = signal "process_pid"         { over = "attempt", least = 1 },
     stack  = signal "stack"               { over = "70s" },
   },
-  fire = "2 of 2", yields_to = { "rank_stopped", "rank_killed", "rank_unreaped", "node_down" },
+  fire = "2 of 2", clear = "4 of 4", yields_to = { "rank_stopped", "rank_killed", "rank_unreaped", "node_down" },
   shows = {
     "rank {rank}[ on {node}] has not entered {fn} {number:.0f}; waiting in it: {n:.0f}[; rank {rank} is in {where}]",
     "not in the collective that others wait in: {who}; waiting in it: {n:.0f}",

@@ -112,7 +112,7 @@ rule "collectors_reported" {
 
 rule "collective_hang" {
   family = "C2", severity = "critical", per = "job", every = "5s",
-  summary = "NCCL collective hang",
+  summary = "The job hangs in a collective",
   needs = {
     hang      = finding { "stalled", "no_first_step" },
     settled   = finding "collectors_reported",

@@ -9,6 +9,7 @@ rule "straggler_by_waits" {
     state = signal "process_state" { over = "attempt" },
     gap   = signal "step_gap"      { over = 64, least = 8 },
     step  = signal "step"          { over = "attempt" },
+    open  = signal "collective_waiting" { over = "30s", least = 1 },
   },
   -- The others lose `lost` of their time to it, and wait at least twice as often. A whole window of waiting is a
   -- validation, a save or a hang, not a slow step: steps must go on, or, where none is read, the others must work in
@@ -34,7 +35,8 @@ rule "straggler_by_waits" {
     local still   = (p.still * job.gap:median():max("job")):clamp(p.save)
     local steps   = job.step:age():min("job"):below(still)
     state.pause   = (~steps):surely():choose(p.window, greatest(state.pause - 1, 0))
-    local paused  = state.pause:above(0)
+    local waited  = job.open:max():max("job"):above(still:fill(p.save)):surely()
+    local paused  = state.pause:above(0) | waited
     local stopped = job.state:last():is("stopped", "traced", "zombie"):any("job"):surely()
     return late & few & (steps:surely() | (works & steps:maybe())) & ~paused & ~stopped,
          { own = own, typical = typical, pid = job.pid:last(), late = late }
@@ -76,6 +78,15 @@ case "rank 0 validates for three quarters of a minute, and then the steps go on"
     lasting = "2m", step = steps(0.5, 121), wait_share = noise(0.4, 0.03),
     rank = { [0] = { wait_share = noise(0.15, 0.03) } },
   },
+}
+case "rank 0 of a job that prints nothing sleeps for 20 s, and goes on" {
+  ranks = 2, { lasting = "1m", wait_share = noise(0.7, 0.05), collective_waiting = 0 },
+  {
+    lasting = "20s", wait_share = 0.9, collective_waiting = ramp(0, 20),
+    rank = { [0] = { wait_share = 0, collective_waiting = 0 } },
+  },
+  { lasting = "8s", wait_share = 0.8, collective_waiting = 0, rank = { [0] = { wait_share = 0.1 } } },
+  { lasting = "1m", wait_share = noise(0.7, 0.05) },
 }
 case "rank 0 saves for eight seconds, again and again" {
   ranks = 3, { lasting = "1m", phase = "train", step = steps(0.1), wait_share = noise(0.3, 0.03) },
