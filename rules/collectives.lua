@@ -97,7 +97,7 @@ rule "collective_not_entered" {
   },
   fire = "2 of 2", clear = "4 of 4", yields_to = { "rank_stopped", "rank_killed", "rank_unreaped", "node_down" },
   shows = {
-    "rank {rank}[ on {node}] has not entered {fn} {number:.0f}; waiting in it: {n:.0f}[; rank {rank} is in {where}]",
+    "rank {rank}[ on {node}] has not entered {fn} {number:.0f}; waiting in it: {n:.0f}[; rank {rank}: {where}]",
     "not in the collective that others wait in: {who}; waiting in it: {n:.0f}",
   },
   causes = {
@@ -143,7 +143,7 @@ rule "collective_mismatch" {
   },
   fire = "2 of 2", yields_to = { "rank_stopped", "rank_killed", "node_down", "collective_not_entered" },
   shows = "rank {rank}[ on {node}] calls {own}[ ({own_args})] where the others call[ {fn}][ ({args})], as number "
-    .. "{number:.0f} of group {group}[; rank {rank} is in {where}]",
+    .. "{number:.0f} of group {group}[; rank {rank}: {where}]",
   causes = {
     mismatch = "the ranks take different branches of the program: a condition that depends on the rank or its data",
   },
@@ -178,7 +178,7 @@ rule "collective_deadlock" {
   fire = "2 of 2",
   yields_to = { "rank_stopped", "rank_killed", "node_down", "collective_not_entered", "collective_mismatch" },
   shows = "rank {rank}[ on {node}] waits in group[ {theirs}], and others ({n:.0f}) wait in group {group}; "
-    .. "none of these groups is complete[; rank {rank} is in {where}]",
+    .. "none of these groups is complete[; rank {rank}: {where}]",
   causes = { order = "ranks that are members of both groups enter them in different order" },
   actions = { order = "call collectives of different groups in the same order on all ranks, then restart the job" },
   evaluate = function(job, p)
