@@ -353,6 +353,8 @@ int Recorder::run() {
     }
   }
   finish();
+  std::error_code error;
+  if (parent_gone_ && !state_.ended) std::filesystem::remove_all(setup_.rings, error);  // else the parent does
   return recording_.working() ? 0 : Supervisor::refused;  // what cannot be written now will not be in a moment
 }
 

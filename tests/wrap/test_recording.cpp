@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <sstream>
+#include <string_view>
 
 #include "doctest/doctest.h"
 #include "probe_run.h"
@@ -38,6 +39,15 @@ def start():
 for times in range(int(sys.argv[1])):
     for p in start(): p.wait()
 )py";
+
+// Where NCCL's plugin writes, by the environment of the command.
+std::filesystem::path ring_directory_of(pid_t pid) {
+  std::ifstream file{"/proc/" + std::to_string(pid) + "/environ"};
+  const std::string_view name = "TOCSIN_NCCL_DIR=";
+  for (std::string line; std::getline(file, line, '\0');)
+    if (line.starts_with(name)) return line.substr(name.size());
+  return {};
+}
 
 // What a rank of the launcher reported of its own clock: seconds of CPU by time of day.
 std::map<double, double> clock_of(const Recorded& recorded, int rank) {
@@ -296,13 +306,15 @@ TEST_CASE("a new recorder goes on with the ranks of the one that was killed") {
   CHECK(recorded.sealed);
 }
 
-TEST_CASE("when wrap itself is killed the journal is sealed without an end") {
+TEST_CASE("when wrap itself is killed the journal is sealed without an end, and no ring stays in memory") {
   Scratch scratch;
   Running running{probe({"--journal", (scratch / "j").string()}, {"sleep", "3"}), scratch};
   REQUIRE(running.wait_for([&] { return child_named(running.pid(), "sleep").has_value(); }));
   const auto recorder = child_named(running.pid(), "tocsin-recorder"),
              engine = child_named(running.pid(), "tocsin-engine");
   REQUIRE(recorder);
+  const std::filesystem::path rings = ring_directory_of(*child_named(running.pid(), "sleep"));
+  REQUIRE(std::filesystem::exists(rings));
   ::kill(running.pid(), SIGKILL);
   CHECK(running.end().signal() == SIGKILL);
   CHECK(running.wait_for([&] { return ::kill(*recorder, 0) != 0; }));
@@ -310,6 +322,7 @@ TEST_CASE("when wrap itself is killed the journal is sealed without an end") {
   const Recorded recorded = read_journal(scratch / "j");
   CHECK(recorded.sealed);
   CHECK(recorded.named("end").empty());
+  CHECK(!std::filesystem::exists(rings));
 }
 
 TEST_CASE("SIGHUP asks for new rules; bad ones leave the old in place") {
