@@ -138,7 +138,8 @@ case "two ranks receive from each other" {
 case "rank 2 is not a member of the group in which rank 0 waits, and rank 1 saves" {
   ranks = 3, trains(),
   waits(30, { collective_group_size = 2, rank = {
-    [1] = away { process_cpu = 1, collective_awaited = 1 }, [2] = away { collective_launched = 3, collective_awaited = 0 },
+    [1] = away { process_cpu = 1, collective_awaited = 1 },
+    [2] = away { collective_launched = 3, collective_awaited = 0 },
   } }),
   trains(),
 }

@@ -123,8 +123,8 @@ signals {
   collective_group_size = { kind = "gauge", unit = "count", owner = "rank", lateness = "1s",
     documentation = "How many members the group of a collective that stays open has." },
   collective_awaited = { kind = "gauge", unit = "none", owner = "rank", lateness = "1s",
-    documentation = "Whether a rank of the node waits in a group that this rank, which is in no such collective, is a member "
-      .. "of: 1, or 0." },
+    documentation = "Whether a rank of the node waits in a group that this rank, which is in no such collective, is a "
+      .. "member of: 1, or 0." },
   stack = { kind = "event", unit = "none", owner = "rank", source = sampler,
     documentation = "Where the rank's main thread is, taken at the first sign of a hang and again while it lasts. "
       .. "`doing` is what it does by its frames (docs/trace.md): collective, loading, saving, computing and so on, or "
