@@ -16,6 +16,7 @@ rule "rank_exited" {
     seen    = signal "process_cpu"      { over = "attempt" },
     step    = signal "step"             { over = "attempt" },
     loss    = signal "loss"             { over = "attempt" },
+    launched = signal "collective_launched" { over = "attempt" },
     asked   = finding "asked_to_end",
     ended   = signal "end_reason"       { over = "attempt" },
     done    = signal "training_ended"   { over = "attempt" },
@@ -26,6 +27,7 @@ rule "rank_exited" {
     "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_timeout", "collective_failed",
     "rendezvous_failed", "node_down", "node_lost", "preempted",
   },
+  params = { few = 20 },      -- collectives of a job that prints no step
   shows = "exited without a traceback: {who}; ranks that lost the connection to it: {n:.0f}",
   causes = {
     coded = "exit code {code:.0f}: the program or a library called exit (sys.exit, os._exit); no signal killed it",
@@ -48,8 +50,9 @@ rule "rank_exited" {
     local early  = silent & ~listed & job.seen:seen() & (listed & code:is(1)):any("job"):surely()
     local who    = own | (early & ~own:any("job"))
     local asked  = job.asked:now():surely()
+    local begun  = ends.begun(job) | job.launched:last():max("job"):above(p.few):surely()
     local well   = ends.well(job) | job.done:seen()
-    return who:any("job") & ends.begun(job) & lost:any("job") & ~asked & ~well & ~job.known:ever():surely(),
+    return who:any("job") & begun & lost:any("job") & ~asked & ~well & ~job.known:ever():surely(),
       {
         who = who, n = lost:count("job"), code = own:choose(code, 0):max("job"), saved = job.saved:last("step"),
         early = ~own:any("job"), coded = own:any("job"),
@@ -65,6 +68,15 @@ case "a rank ends by itself with a code of its own, and the launcher ends the ot
     "traceback", rank = 0, exception = "RuntimeError", part = "consequence",
   },
     { "rank_failed", rank = 0, exitcode = -15, signal = 15, launcher = "torchrun", at = "1s" },
+    { "rank_failed", rank = 1, exitcode = 3, launcher = "torchrun", at = "1s" } },
+    ends = "failed" },
+  fires = { { "rank_exited", who = { 1 }, cause = "coded" } },
+}
+case "a rank of a job that prints no step ends by itself with a code of its own" {
+  ranks = 2, { lasting = "1m", process_cpu = 0.9, collective_launched = ramp(0, 300) },
+  { lasting = "3s", collective_launched = silent, events = { { "peer_lost", rank = 0 }, {
+    "traceback", rank = 0, exception = "RuntimeError", part = "consequence",
+  },
     { "rank_failed", rank = 1, exitcode = 3, launcher = "torchrun", at = "1s" } },
     ends = "failed" },
   fires = { { "rank_exited", who = { 1 }, cause = "coded" } },
