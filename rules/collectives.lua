@@ -88,6 +88,7 @@ rule "collective_not_entered" {
     waits  = finding "collective_waits",
     absent = finding "collective_absent",
     works  = finding "rank_works",
+    open   = signal "collective_waiting"  { over = "attempt", least = 1 },
     asked  = signal "collective_awaited"  { over = "10s", least = 1 },
     fn     = signal "collective_function" { over = "10s", least = 1 },
     number = signal "collective_number"   { over = "10s", least = 1 },
@@ -97,8 +98,8 @@ rule "collective_not_entered" {
   },
   fire = "2 of 2", clear = "4 of 4", yields_to = { "rank_stopped", "rank_killed", "rank_unreaped", "node_down" },
   shows = {
-    "rank {rank}[ on {node}] has not entered {fn} {number:.0f}; waiting in it: {n:.0f}[; rank {rank}: {where}]",
-    "not in the collective that others wait in: {who}; waiting in it: {n:.0f}",
+    "{fn} {number:.0f} was not entered by {who}; ranks waiting in it: {n:.0f} of {all:.0f}[; rank {rank}: {where}]",
+    "not in the collective that others wait in: {who}; ranks waiting in it: {n:.0f} of {all:.0f}",
   },
   causes = {
     looping = "the same function of the program runs on and on: an endless loop, or long work in Python",
@@ -115,6 +116,8 @@ rule "collective_not_entered" {
     local waits = job.waits:now():surely()
     local idle  = job.absent:now():surely() & ~job.works:now():surely()
     local who   = idle & ~job.asked:last():is(0):surely()      -- others wait in groups that it is not in
+    local fn, number = job.fn:last():mode("job"), job.number:last():mode("job")
+    local inside     = waits & job.fn:last():is(fn):maybe() & job.number:last():is(number):maybe()
     local doing = job.stack:last("doing")
     local known = job.state:seen():any("job")      -- dumps know no processes
     local gone  = ~job.state:seen() & known
@@ -123,7 +126,7 @@ rule "collective_not_entered" {
     local locked, loading, exited = culprit(doing:is("lock")), culprit(doing:is("loading")), culprit(gone)
     return waits:any("job") & who:any("job"),
       {
-        who = who, n = waits:count("job"), fn = job.fn:last():mode("job"), number = job.number:last():mode("job"),
+        who = who, n = inside:count("job"), all = job.open:last():count("job"), fn = fn, number = number,
         where = job.stack:last("where"), pid = job.pid:last(), looping = looping, locked = locked, loading = loading,
         exited = exited, idle = known & ~looping & ~locked & ~loading & ~exited,
       }

@@ -50,10 +50,9 @@ auto wait_for(Work& work) {
 
 // The processes of a run that goes on.
 Result<std::vector<StackTarget>> processes_of(const fs::path& run) {
-  if (!wrap::is_running(run))
-    return Error{Errc::not_found, run.filename().string() +
-                                      " has ended, and its processes with it; `tocsin bundle` shows what was "
-                                      "gathered from them"};
+  if (auto running = still_running(run); !running)
+    return Error{Errc::not_found,
+                 running.error().message + "; `tocsin bundle`, without --take, shows what was gathered"};
   return evidence::ranks_of(run);
 }
 
@@ -81,7 +80,8 @@ int show_stacks(const StacksOptions& options) {
     fmt::print("{}\n", formats::printable(evidence::text_of(evidence::groups_of(stacks))));
     for (const auto& stack : stacks) fmt::print("\n{}", formats::printable_lines(evidence::text_of(stack)));
   }
-  return 0;
+  const auto taken = [](const evidence::ProcessStack& stack) { return stack.way != evidence::Way::none; };
+  return std::any_of(stacks.begin(), stacks.end(), taken) ? 0 : 2;
 }
 
 void print(const BundleReport& report, const fs::path& run) {

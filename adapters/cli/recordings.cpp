@@ -137,6 +137,15 @@ Result<fs::path> recording_named(const fs::path& argument) {
   return argument;
 }
 
+Result<void> still_running(const fs::path& run) {
+  std::error_code error;
+  const std::string name = fs::absolute(run, error).lexically_normal().string();
+  if (!fs::is_directory(run, error))
+    return Error{Errc::not_found, "there is no run " + name + ": `tocsin runs` lists them"};
+  if (!wrap::is_running(run)) return Error{Errc::not_found, name + " has ended, and its processes with it"};
+  return {};
+}
+
 namespace {
 
 // Lists the recordings that wrap made, the newest last: name, begin, job, size, and what became of it.

@@ -10,6 +10,8 @@ namespace tocsin::adapters::cli {
 // The journal that an argument names: a directory; `last`, the newest recording of this user; or a recording as `tocsin
 // runs` lists it.
 [[nodiscard]] stream::Result<std::filesystem::path> recording_named(const std::filesystem::path& argument);
+// An error where there is no such run, or where it has ended.
+[[nodiscard]] stream::Result<void> still_running(const std::filesystem::path& run);
 
 // Those that wrap made for this user, the oldest first.
 [[nodiscard]] std::vector<std::filesystem::path> all_recordings();

@@ -160,7 +160,10 @@ void print(const std::vector<ProcessTrace>& processes, std::size_t looked_at, bo
   } else {
     for (const ProcessTrace& process : processes) fmt::print("{}", text_of(process));
     if (processes.empty())
-      fmt::print("{} process{}: no call of c10d, NCCL or CUDA since this trace began\n", looked_at, looked_at == 1 ? "" : "es");
+      fmt::print(
+          "{} process{}: no call of c10d, NCCL or CUDA since this trace began; where processes that "
+          "call nothing stand is shown by `tocsin stacks`\n",
+          looked_at, looked_at == 1 ? "" : "es");
     fmt::print("\n");
   }
   std::fflush(stdout);
@@ -170,8 +173,7 @@ int run_trace(TraceOptions options) {
   if (!options.run.empty()) {
     const auto run = recording_named(options.run);
     if (!run) return cannot("trace", run.error().message);
-    if (!wrap::is_running(*run))
-      return cannot("trace", run->filename().string() + " has ended, and its processes with it");
+    if (auto running = still_running(*run); !running) return cannot("trace", running.error().message);
     const auto ranks = evidence::ranks_of(*run);
     if (!ranks) return cannot("trace", ranks.error().message);
     for (const auto& rank : *ranks) options.pids.push_back(rank.pid);
@@ -182,7 +184,7 @@ int run_trace(TraceOptions options) {
     return bad_usage;
   }
   auto pids = processes_of(options);
-  if (pids.empty()) return cannot("trace", "there is no such process here");
+  if (pids.empty()) return cannot("trace", "none of these processes is here");
   auto tracer = trace::Tracer::start();
   if (!tracer) return cannot("trace", tracer.error().message);
   for (int table = 0; !pids.empty() && (options.tables == 0 || table < options.tables); ++table) {

@@ -117,7 +117,8 @@ void CollectiveWatch::say_once(std::string line) {
 void CollectiveWatch::look(const std::unordered_map<pid_t, Process>& processes,
                            const std::map<pid_t, std::uint32_t>& ranks) {
   if (!std::exchange(looked_, true)) load_tracer();
-  if (!why_not_.empty() && ranks.size() > 1) say_once("collectives are not traced: " + std::exchange(why_not_, {}));
+  if (!why_not_.empty() && ranks.size() > 1)
+    say_once("collectives are not traced, so the rank of a hang may stay unnamed: " + std::exchange(why_not_, {}));
   if (!note_.empty() && ranks.size() > 1 && std::filesystem::exists("/dev/nvidiactl"))
     say_once(std::exchange(note_, {}));
   ranks_.clear();

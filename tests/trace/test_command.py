@@ -52,7 +52,7 @@ class Command(Traced):
 class Refusals(unittest.TestCase):
     def test_it_says_that_there_is_no_such_process_and_what_is_missing_in_a_command(self):
         done = trace("--pid", 4194304)
-        self.assertEqual((done.returncode, done.stderr), (2, "tocsin trace: there is no such process here\n"))
+        self.assertEqual((done.returncode, done.stderr), (2, "tocsin trace: none of these processes is here\n"))
         done = trace()
         self.assertEqual(done.returncode, 2)
         self.assertIn("--pid PID, --job RUN or --slurm ID is required", done.stderr)

@@ -103,7 +103,7 @@ class Collectives(unittest.TestCase):
     def test_a_rank_that_does_not_enter_a_collective_is_named_with_the_collective(self):
         alert = self.alert("missing")
         self.assertEqual((alert["rule"], alert["who"]), ("collective_not_entered", [2]), alert)
-        self.assertIn("has not entered all_reduce 41; waiting in it: 3", alert["form"]["seen"])
+        self.assertIn("all_reduce 41 was not entered by rank 2", alert["form"]["seen"])
 
     def test_a_rank_that_is_no_member_of_the_group_that_waits_is_not_named(self):
         alert = self.alert("outside")
