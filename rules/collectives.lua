@@ -82,7 +82,8 @@ rule "collectives_ceased" {
 }
 
 rule "collective_not_entered" {
-  family = "C2", severity = { looping = "warning", otherwise = "critical" }, per = "job", every = "2s",
+  family = "C2", per = "job", every = "2s",
+  severity = { looping = "warning", reading = "warning", otherwise = "critical" },
   summary = "Rank has not entered a collective; peers wait",
   needs = {
     waits  = finding "collective_waits",
@@ -105,6 +106,7 @@ rule "collective_not_entered" {
     looping = "the same function of the program runs on and on: an endless loop, or long work in Python",
     locked  = "it waits for a lock or a queue",
     loading = "it waits for its data loader",
+    reading = "it reads a file, a pipe or a connection, and no data comes: a download looks the same",
     exited  = "its process has gone",
     idle    = "its process sleeps: on a lock, a pipe, a queue or a remote service",
   },
@@ -124,11 +126,12 @@ rule "collective_not_entered" {
     local function culprit(mask) return (who & mask):any("job"):surely() end
     local looping = culprit(doing:is("own") & job.stack:last("unchanged"):at_least("5s"))
     local locked, loading, exited = culprit(doing:is("lock")), culprit(doing:is("loading")), culprit(gone)
+    local reading = culprit(doing:is("reading"))
     return waits:any("job") & who:any("job"),
       {
         who = who, n = inside:count("job"), all = job.open:last():count("job"), fn = fn, number = number,
         where = job.stack:last("where"), pid = job.pid:last(), looping = looping, locked = locked, loading = loading,
-        exited = exited, idle = known & ~looping & ~locked & ~loading & ~exited,
+        reading = reading, exited = exited, idle = known & ~looping & ~locked & ~loading & ~reading & ~exited,
       }
   end,
 }

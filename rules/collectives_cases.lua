@@ -48,6 +48,10 @@ case "one of two waits for a lock" {
   ranks = 2, trains(), waits(20, { rank = { [0] = away() }, events = { stack(0, "4s", "lock", 0) } }),
   fires = { { "collective_not_entered", who = { 0 }, cause = "locked", within = "12s" } },
 }
+case "one of two reads from a connection that sends nothing" {
+  ranks = 2, trains(), waits(20, { rank = { [0] = away() }, events = { stack(0, "4s", "reading", 0) } }),
+  fires = { { "collective_not_entered", who = { 0 }, cause = "reading", within = "12s" } },
+}
 case "one of four sleeps for 20 s, and comes back" {
   ranks = 4, trains(), waits(20, { rank = { [1] = away() } }), trains(),
   fires = { { "collective_not_entered", who = { 1 } } }, resolves = { { "collective_not_entered" } },

@@ -4,6 +4,18 @@
 local hangs = shared "hangs"
 local ends = shared "ends"
 
+rule "training_under_way" {
+  severity = "none", per = "job", every = "end",
+  summary = "Training was under way: a step, a loss, or collectives",
+  needs = {
+    step     = signal "step"                { over = "attempt" },
+    loss     = signal "loss"                { over = "attempt" },
+    launched = signal "collective_launched" { over = "attempt" },
+  },
+  params = { few = 20 },      -- collectives of a job that prints no step
+  evaluate = function(job, p) return ends.begun(job) | job.launched:last():max("job"):above(p.few):surely() end,
+}
+
 rule "rank_exited" {
   family = "A1", severity = "critical", per = "job", every = "end",
   summary = "Rank exited without a traceback; peers lost connection",
@@ -14,9 +26,7 @@ rule "rank_exited" {
     late    = signal "collective_timeout" { over = "attempt" },
     failed  = signal "rank_failed"      { over = "attempt" },
     seen    = signal "process_cpu"      { over = "attempt" },
-    step    = signal "step"             { over = "attempt" },
-    loss    = signal "loss"             { over = "attempt" },
-    launched = signal "collective_launched" { over = "attempt" },
+    begun   = finding "training_under_way",
     asked   = finding "asked_to_end",
     ended   = signal "end_reason"       { over = "attempt" },
     done    = signal "training_ended"   { over = "attempt" },
@@ -27,7 +37,6 @@ rule "rank_exited" {
     "gpu_error", "gpu_error_in_log", "checkpoint_unreadable", "collective_timeout", "collective_failed",
     "rendezvous_failed", "node_down", "node_lost", "preempted",
   },
-  params = { few = 20 },      -- collectives of a job that prints no step
   shows = "exited without a traceback: {who}; ranks that lost the connection to it: {n:.0f}",
   causes = {
     coded = "exit code {code:.0f}: the program or a library called exit (sys.exit, os._exit); no signal killed it",
@@ -50,9 +59,8 @@ rule "rank_exited" {
     local early  = silent & ~listed & job.seen:seen() & (listed & code:is(1)):any("job"):surely()
     local who    = own | (early & ~own:any("job"))
     local asked  = job.asked:now():surely()
-    local begun  = ends.begun(job) | job.launched:last():max("job"):above(p.few):surely()
     local well   = ends.well(job) | job.done:seen()
-    return who:any("job") & begun & lost:any("job") & ~asked & ~well & ~job.known:ever():surely(),
+    return who:any("job") & job.begun:now() & lost:any("job") & ~asked & ~well & ~job.known:ever():surely(),
       {
         who = who, n = lost:count("job"), code = own:choose(code, 0):max("job"), saved = job.saved:last("step"),
         early = ~own:any("job"), coded = own:any("job"),
