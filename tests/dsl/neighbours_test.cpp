@@ -43,7 +43,7 @@ Judged judged(const std::string& rules) {
 }
 
 const Judged& alone() {
-  static const Judged reported = judged(random_rules(seed, 4));
+  static const Judged reported = judged(random_rules(seed, 6));
   return reported;
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("a script that does not come to its end is quarantined alone, with a m
            Attack{"no answer", "    if n >= 0 then return nil end", "evaluate must return a mask"},
        }) {
     CAPTURE(attack.name);
-    const Judged beside = judged(random_rules(seed, 4) + hostile(attack.body));
+    const Judged beside = judged(random_rules(seed, 6) + hostile(attack.body));
     check_neighbours(beside);
     CHECK(beside.counters.quarantined > 0);
     // Back-off: far fewer attempts than ticks, and every tick without an answer is unknown.
@@ -105,7 +105,7 @@ TEST_CASE("a script that does not come to its end is quarantined alone, with a m
 }
 
 TEST_CASE("a script that fails for a while is quarantined for a while, and answers again") {
-  const Judged beside = judged(random_rules(seed, 4) +
+  const Judged beside = judged(random_rules(seed, 6) +
                                hostile("    if n < 2 then while true do end end   -- before the windows are covered"));
   check_neighbours(beside);
   CHECK(beside.counters.quarantined > 0);
@@ -117,11 +117,11 @@ TEST_CASE("a script that fails for a while is quarantined for a while, and answe
 }
 
 TEST_CASE("a script that stays within its budget, and a compiled rule, change nothing for their neighbours either") {
-  const Judged script = judged(random_rules(seed, 4) + hostile("    for i = 1, 1000 do n = n + i end"));
+  const Judged script = judged(random_rules(seed, 6) + hostile("    for i = 1, 1000 do n = n + i end"));
   CHECK(script.counters.quarantined == 0);
   check_neighbours(script);
   check_neighbours(judged(
-      random_rules(seed, 4) +
+      random_rules(seed, 6) +
       "rule \"a_hostile\" { per = \"rank\", every = \"5s\", needs = { took = signal \"step_time\" { over = 8 } },\n"
       "  evaluate = function(job) return job.took:mean():above(0) end }\n"));
 }
@@ -139,7 +139,7 @@ TEST_CASE("a file that is refused leaves its neighbours as they run") {
       return stream::Error{stream::Errc::refused, problems_of(loaded)};
     }
   };
-  const Loaded running = load(pack_of(random_rules(seed, 4)), tight());
+  const Loaded running = load(pack_of(random_rules(seed, 6)), tight());
   REQUIRE(running.pack);
   RandomLog log{seed, 240};
   std::vector<Message> with_reload;
@@ -154,7 +154,7 @@ TEST_CASE("a file that is refused leaves its neighbours as they run") {
                              "local function f(n) return 1 + f(n + 1) end f(0)"}) {
     CAPTURE(attack);
     Reloads reloads;
-    reloads.rules = random_rules(seed, 4) + attack;
+    reloads.rules = random_rules(seed, 6) + attack;
     const Judged reported = judge(with_reload, running.pack, true, {}, &reloads);
     CHECK(reloads.refused == 1);
     CHECK(reported.evaluations == alone().evaluations);

@@ -223,7 +223,7 @@ class Generator {
         if (unit == "none" && pick(4) == 0) return {"(" + a.text + "):sum(\"" + name + "\")", to};
         if (unit == "count" && pick(4) == 0) return {"(" + a.text + "):count(\"" + name + "\")", to};
         if (pick(5) == 0) return {"(" + a.text + "):quantile(0.5, \"" + name + "\")", to};
-        constexpr std::array words{"median", "mad", "mean", "min", "max", "spread"};
+        constexpr std::array words{"median", "mad", "mean", "min", "max", "spread", "mode"};
         return {"(" + a.text + "):" + words[pick(words.size())] + "(\"" + name + "\")", to};
       }
       case 11: {
@@ -257,7 +257,7 @@ class Generator {
       const std::string word = words[pick(words.size())];
       if (pick(2)) return {"(" + a.text + "):" + word + "(" + number(unit) + ")", a.level};
       const Text b = column(unit, depth - 1);
-      return {"(" + a.text + "):" + word + "(" + b.text + ")", finer(a.level, b.level)};
+      return {"(" + a.text + "):" + (pick(5) == 0 ? "is" : word) + "(" + b.text + ")", finer(a.level, b.level)};
     }
     switch (pick(10)) {
       case 8: {
