@@ -104,12 +104,7 @@ int c10d_name(struct pt_regs* ctx) {
 
 SEC("uprobe")
 int c10d_end(struct pt_regs* ctx) {
-  struct object_key key = {.object = PT_REGS_PARM1(ctx), .kind = kind_c10d};
-  struct process* process = current_process(&key.pid);
-  if (!process) return 0;
-  key.born = process->born;
-  bpf_map_delete_elem(&groups, &key);
-  return 0;
+  return end_group(ctx, kind_c10d);
 }
 
 /* An operation is called: the next Work that this thread makes is its own. */

@@ -114,12 +114,7 @@ int nccl_split(struct pt_regs* ctx) {
 /* ncclCommDestroy, ncclCommAbort */
 SEC("uprobe")
 int nccl_end(struct pt_regs* ctx) {
-  struct object_key key = {.object = PT_REGS_PARM1(ctx), .kind = kind_nccl};
-  struct process* process = current_process(&key.pid);
-  if (!process) return 0;
-  key.born = process->born;
-  bpf_map_delete_elem(&groups, &key);
-  return 0;
+  return end_group(ctx, kind_nccl);
 }
 
 /* A collective, a send or a receive; the cookie says at which arguments its communicator, count, type and root are. */

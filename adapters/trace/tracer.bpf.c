@@ -113,6 +113,16 @@ static __always_inline struct thread* current_thread(const struct process* proce
   return bpf_map_lookup_elem(&threads, &id);
 }
 
+/* An object of this kind is destroyed: the first argument. */
+static __always_inline int end_group(struct pt_regs* ctx, __u32 kind) {
+  struct object_key key = {.object = PT_REGS_PARM1(ctx), .kind = kind};
+  struct process* process = current_process(&key.pid);
+  if (!process) return 0;
+  key.born = process->born;
+  bpf_map_delete_elem(&groups, &key);
+  return 0;
+}
+
 #include "adapters/trace/c10d.bpf.c"
 #include "adapters/trace/cuda.bpf.c"
 #include "adapters/trace/nccl.bpf.c"
