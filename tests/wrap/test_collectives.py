@@ -76,6 +76,14 @@ class Job:
         self.process.kill()
         raise AssertionError("no alert; the job printed:\n" + self.process.communicate()[0])
 
+    def bundle(self):
+        """The manifest of what was gathered beside the journal; it takes some seconds."""
+        for _ in range(LIMIT):
+            if found := list(self.alerts.parent.glob("bundle-*/manifest.json")):
+                return found[0]
+            time.sleep(1)
+        return None
+
     def end(self):
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGTERM)
@@ -104,6 +112,8 @@ class Collectives(unittest.TestCase):
         alert = self.alert("missing")
         self.assertEqual((alert["rule"], alert["who"]), ("collective_not_entered", [2]), alert)
         self.assertIn("all_reduce 41 was not entered by rank 2", alert["form"]["seen"])
+        self.assertIn("; rank 2: ", alert["form"]["seen"])      # where it is, also without py-spy
+        self.assertIsNotNone(self.jobs["missing"].bundle())
 
     def test_a_rank_that_is_no_member_of_the_group_that_waits_is_not_named(self):
         alert = self.alert("outside")
