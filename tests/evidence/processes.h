@@ -12,31 +12,10 @@
 
 #include "adapters/evidence/kernel_view.h"
 #include "adapters/evidence/stack_taker.h"
+#include "tests/scratch.h"
 
 // Processes and tools as tests of the evidence use them.
 namespace tocsin::test {
-
-// A directory of ours alone that goes with the test.
-class Scratch {
- public:
-  Scratch() {
-    char name[] = "/tmp/tocsin-evidence-XXXXXX";
-    path_ = ::mkdtemp(name);
-  }
-  ~Scratch() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  void file(const std::string& name, const std::string& text) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream{path_ / name, std::ios::binary} << text;
-  }
-  void program(const std::string& name, const std::string& text) const {
-    file(name, "#!/bin/sh\n" + text);
-    std::filesystem::permissions(path_ / name, std::filesystem::perms::owner_all);
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Stands alone in PATH while it lives: there are no tools but the programs that are put there.
 class OnlyTools : public Scratch {

@@ -16,16 +16,6 @@ extern char** environ;
 
 namespace tocsin::test {
 
-Scratch::Scratch() {
-  char name[] = "/tmp/tocsin-test-XXXXXX";
-  REQUIRE(::mkdtemp(name) != nullptr);
-  path_ = name;
-}
-Scratch::~Scratch() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 Player::Player(int version, const std::vector<std::string>& environment) {
   int in[2], out[2];
   REQUIRE(::pipe2(in, O_CLOEXEC) == 0);

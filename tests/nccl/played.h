@@ -7,18 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/scratch.h"
+
 namespace tocsin::test {
-
-// A directory that lasts as long as the test.
-class Scratch {
- public:
-  Scratch();
-  ~Scratch();
-  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // A process of the player (player.cpp), which plays NCCL to our plugin.
 class Player {

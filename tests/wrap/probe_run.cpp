@@ -51,16 +51,6 @@ std::string number_text(double value) {
 
 }  // namespace
 
-Scratch::Scratch() {
-  char name[] = "/tmp/tocsin-test-XXXXXX";
-  REQUIRE(::mkdtemp(name) != nullptr);
-  path_ = name;
-}
-Scratch::~Scratch() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 int Ended::code() const { return WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
 int Ended::signal() const { return WIFSIGNALED(status) ? WTERMSIG(status) : 0; }
 

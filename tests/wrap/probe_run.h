@@ -11,19 +11,10 @@
 #include <variant>
 #include <vector>
 
+#include "tests/scratch.h"
+
 // Runs the probe (or any program) as a process of its own and looks at what came of it.
 namespace tocsin::test {
-
-// A directory that goes with the test.
-class Scratch {
- public:
-  Scratch();
-  ~Scratch();
-  [[nodiscard]] std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct Ended {
   std::string out, err;
