@@ -34,8 +34,8 @@ class CollectiveWatch {
   void look_at_nccl(const std::map<pid_t, std::uint32_t>& ranks);
   void write_awaited(schemas::EntryBuilder& entry, stream::Time now, const std::string& node) const;
   void say_once(std::string line);
-  // The kernel takes some 50 ms to remove a probe, when its last descriptor is closed. A process that outlives us
-  // closes them, so that nobody waits for it.
+  // Before 6.6 Linux takes some 50 ms to remove each probe when its last descriptor is closed. A process that outlives
+  // us closes them, so that nobody waits for it.
   void leave_probes();
 
   std::filesystem::path rings_;
