@@ -11,6 +11,7 @@ Attempt::Attempt(std::string subject, std::string name, Time start, Position sta
       name_(std::move(name)),
       start_(start),
       start_position_(start_position),
+      origins_(origins),
       context_(job.context),
       earlier_(job.earlier),
       rules_(job.rules),
@@ -31,7 +32,7 @@ std::unique_ptr<Judge> Attempt::make_judge() {
 Time Attempt::next_due() const {
   if (over()) return judge_->next_due();
   return std::min({telemetry_.history().next_due(), judge_->next_due(), telemetry_.lines_due(),
-                   ended() ? never : telemetry_.look_due()});
+                   ended() ? never : telemetry_.look_due(), given_up()});
 }
 
 bool Attempt::advance(Time clock, TickBudget& budget) {
@@ -53,6 +54,11 @@ bool Attempt::advance(Time clock, TickBudget& budget) {
       telemetry_.look([&](Level level, Slot slot) { judge_->retire(level, slot, due); });
       continue;
     }
+    if (given_up() <= due) {
+      Parts::End without = parts_.end_without_missing(due);
+      end_by_event(without.time, due, std::move(without.reason));
+      continue;
+    }
     if (!budget.take()) return false;
     judge_->perform(due);
   }
@@ -65,7 +71,13 @@ void Attempt::pass(Time clock) {
   if (!over()) telemetry_.history().pass(clock);
 }
 
-void Attempt::end(Time time, Time arrival, std::string reason) {
+void Attempt::end(std::string_view name, Time time, Time arrival, std::string reason) {
+  if (parts_.empty()) return end_by_event(time, arrival, std::move(reason));
+  parts_.end(name, time, arrival, std::move(reason));
+  if (auto end = parts_.ended()) end_by_event(end->time, arrival, std::move(end->reason));
+}
+
+void Attempt::end_by_event(Time time, Time arrival, std::string reason) {
   if (ended()) return;
   ended_by_event_ = true;
   end_at(std::max(telemetry_.placed(time, arrival), start_), std::move(reason));
@@ -137,13 +149,14 @@ void Attempt::save(Writer& out) const {
   out(12, last_arrival_), out(13, end_), out(14, started_by_event_), out(15, ended_by_event_);
   if (added_to_earlier_) out(17, true);
   if (before_ != 0) out(18, before_);
+  if (!parts_.empty()) out(19, parts_);
 }
 
 Result<void> Attempt::load(Reader& in) {  // name and start were read by the subject, which made this
   telemetry_.load(in);
   in(10, *judge_);
   in(12, last_arrival_), in(13, end_), in(14, started_by_event_), in(15, ended_by_event_), in(17, added_to_earlier_),
-      in(18, before_);
+      in(18, before_), in(19, parts_);
   if (ended()) telemetry_.end(end_);
   read_earlier();
   return in.status();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stream/job/figures.h"
+#include "stream/job/parts.h"
 #include "stream/job/telemetry.h"
 #include "stream/rules/judge.h"
 #include "stream/windows/earlier.h"
@@ -36,10 +37,11 @@ class Attempt {
   [[nodiscard]] Time next_due() const;
   // Performs what is due up to and at `clock`, in order. False: the budget is spent first; the rest is still due.
   bool advance(Time clock, TickBudget& budget);
-  void pass(Time clock);                                  // the same where nothing is due
-  void end(Time time, Time arrival, std::string reason);  // its end event: E; a second end changes nothing
-  void end_unseen();                                      // its last record's arrival
-  void finish_extraction();                               // nothing follows: half-assembled records end
+  void pass(Time clock);  // the same where nothing is due
+  // An end event of what writes as `name`: of the attempt, or of one of its parts. A second end changes nothing.
+  void end(std::string_view name, Time time, Time arrival, std::string reason);
+  void end_unseen();         // its last record's arrival
+  void finish_extraction();  // nothing follows: half-assembled records end
   void use(const PackChange& pack, Time from);
   // How many attempts of the job began before it.
   void follows(std::uint32_t attempts) { before_ = attempts, read_earlier(); }
@@ -51,6 +53,12 @@ class Attempt {
   void forget_before(Position oldest) { telemetry_.forget_before(oldest); }
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] bool has_name(std::string_view name) const { return name == name_ || parts_.has_name(name); }
+  // Where several programs report it.
+  [[nodiscard]] const Parts& parts() const noexcept { return parts_; }
+  void add_part(const Parts::Start& start, std::string_view writes_as, std::optional<std::size_t> origin) {
+    parts_.add(start, writes_as, origin);
+  }
   [[nodiscard]] Position start_position() const noexcept { return start_position_; }
   [[nodiscard]] bool ended() const noexcept { return end_ != never; }
   [[nodiscard]] Time end_time() const noexcept { return end_; }
@@ -81,12 +89,17 @@ class Attempt {
  private:
   [[nodiscard]] std::unique_ptr<Judge> make_judge();
   void read_earlier();
+  void end_by_event(Time time, Time arrival, std::string reason);
   void end_at(Time end, std::string reason);
+  // When it ends without the parts that are missing.
+  [[nodiscard]] Time given_up() const { return ended() ? never : parts_.given_up(origins_); }
   [[nodiscard]] double productive_seconds(Time until) const;
 
   std::string subject_, name_;
   Time start_;
   Position start_position_;
+  const Origins& origins_;
+  Parts parts_;
   Context context_;
   EarlierAttempts* earlier_;
   JobRules* rules_;

@@ -49,7 +49,7 @@ void Subject::Backfill::read(const Entry& entry, Time log_clock) {
       if (start.at <= entry.position) name = start.attempt;
   for (std::size_t i = 0; i < again_.size(); ++i) {
     Attempt& attempt = *of_.attempts_[i];
-    if (attempt.name() != name || attempt.start_position() > entry.position) continue;
+    if (!attempt.has_name(name) || attempt.start_position() > entry.position) continue;
     again_[i]->settle(clock_);
     again_[i]->read(entry, std::nullopt);
     if (attempt.ended() && event_named(entry, "end")) again_[i]->end_reason(attempt.end_time(), attempt.end_reason());
@@ -72,6 +72,10 @@ void Subject::Backfill::follow_packs(Time clock) {
 void Subject::Backfill::end() {
   follow_packs(of_.clock_);  // those since the subject's last entry
   for (std::size_t i = 0; i < again_.size(); ++i) {
+    const Attempt& attempt = *of_.attempts_[i];
+    // No entry ended it: it ended without its missing parts.
+    if (attempt.ended_by_event() && !attempt.parts().empty() && !attempt.parts().ended())
+      again_[i]->end_reason(attempt.end_time(), attempt.end_reason());
     again_[i]->settle(of_.clock_);
     of_.attempts_[i]->telemetry().take_rows(*again_[i]);
   }

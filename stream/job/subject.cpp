@@ -48,7 +48,7 @@ const EventRecord* Subject::event_named(const Entry& entry, std::string_view nam
 
 Attempt* Subject::find(std::string_view attempt) const {
   for (const auto& one : attempts_)
-    if (one->name() == attempt) return one.get();
+    if (one->has_name(attempt)) return one.get();
   return nullptr;
 }
 
@@ -77,7 +77,14 @@ Attempt& Subject::begin(std::string name, const Entry& entry, Time log_clock) {
   return *attempts_.back();
 }
 
-Attempt* Subject::attempt_of(const Entry& entry, Time log_clock) {
+// That this part of an attempt belongs to; null: its attempt begins with it.
+Attempt* Subject::attempt_without(const Parts::Start& part) const {
+  for (auto one = attempts_.rbegin(); one != attempts_.rend(); ++one)
+    if (!(*one)->ended() && (*one)->parts().lacks(part)) return one->get();
+  return nullptr;
+}
+
+Attempt* Subject::attempt_of(const Entry& entry, std::optional<std::size_t> origin, Time log_clock) {
   if (cluster())
     return !attempts_.empty() ? attempts_.back().get() : tombstones_.empty() ? &begin({}, entry, log_clock) : nullptr;
   const EventRecord* start = entry.events.empty() ? nullptr : event_named(entry, "start");
@@ -85,7 +92,10 @@ Attempt* Subject::attempt_of(const Entry& entry, Time log_clock) {
     Attempt* attempt = find(entry.attempt);
     if (attempt && attempt->over()) return nullptr;
     if (!attempt && tombstones_.contains(entry.attempt)) return nullptr;
+    const auto part = start ? Parts::start_in(*start) : std::nullopt;
+    if (!attempt && part) attempt = attempt_without(*part);
     if (!attempt) attempt = &begin(std::string{entry.attempt}, entry, log_clock);
+    if (part) attempt->add_part(*part, entry.attempt, origin);
     if (start) attempt->started();
     return attempt;
   }
@@ -114,7 +124,7 @@ void Subject::apply(const Entry& entry, Time log_clock) {
     origin = origins_.index(entry.origin_source, entry.arrival);
     ahead_ = std::max(ahead_, entry.arrival - log_clock);
   }
-  Attempt* attempt = attempt_of(entry, log_clock);
+  Attempt* attempt = attempt_of(entry, origin, log_clock);
   if (!attempt) {
     ++job_.context.counters->strays;
     return refused_.refused(entry);
@@ -122,7 +132,8 @@ void Subject::apply(const Entry& entry, Time log_clock) {
   refused_.accepted();
   attempt->apply(entry, origin);
   if (cluster() || entry.events.empty()) return;
-  if (const EventRecord* end = event_named(entry, "end")) attempt->end(end->time, entry.arrival, end_reason(*end));
+  if (const EventRecord* end = event_named(entry, "end"))
+    attempt->end(entry.attempt, end->time, entry.arrival, end_reason(*end));
 }
 
 void Subject::gap(Time from, Time to) {
@@ -217,8 +228,10 @@ void Subject::bury() {
   for (const auto& attempt : attempts_)
     if (attempt->over()) {
       remember(*attempt, clock_);
-      tombstones_[attempt->name()] =
+      const Time until =
           (attempt->ended_by_event() ? attempt->end_time() : attempt->last_arrival() + unseen) + tombstone;
+      tombstones_[attempt->name()] = until;
+      for (const auto& [name, part] : attempt->parts().names()) tombstones_[name] = until;
       if (!attempt->done()) continue;
       buried_rows_.add(attempt->rows_digest());
       attempt->leave();

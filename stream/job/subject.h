@@ -79,7 +79,8 @@ class Subject {
     static void fields(auto& self, auto& archive) { archive(1, self.at), archive(2, self.attempt); }
   };
   [[nodiscard]] static const EventRecord* event_named(const Entry& entry, std::string_view name);
-  Attempt* attempt_of(const Entry& entry, Time log_clock);
+  Attempt* attempt_of(const Entry& entry, std::optional<std::size_t> origin, Time log_clock);
+  [[nodiscard]] Attempt* attempt_without(const Parts::Start& part) const;
   Attempt& begin(std::string name, const Entry& entry, Time log_clock);
   [[nodiscard]] Attempt* find(std::string_view attempt) const;
   bool advance_attempts(Time clock, TickBudget& budget);
