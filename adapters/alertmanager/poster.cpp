@@ -14,7 +14,7 @@
 #include <variant>
 
 #include "adapters/alertmanager/alert_store.h"
-#include "adapters/alertmanager/client.h"
+#include "adapters/net/client.h"
 
 namespace tocsin::adapters::alertmanager {
 
@@ -44,7 +44,7 @@ struct Poster::State {
         : index(place), client(context, instance, std::move(url), timeout), timer(context) {}
     std::size_t index;
     std::size_t most = SIZE_MAX;  // alerts in a request, where more were too large
-    Client client;
+    net::Client client;
     asio::steady_timer timer;
     bool wakes_early = false;  // waits for something to do, and not for the end of a back-off
   };
@@ -60,7 +60,7 @@ struct Poster::State {
   void take_inbox();
   void publish(const Sender& sender, bool backs_off);
   void wake() noexcept;
-  void count(Sender& sender, const Outcome& outcome, std::size_t alerts);
+  void count(Sender& sender, const net::Outcome& outcome, std::size_t alerts);
   [[nodiscard]] bool idle() const;  // with the mutex
 
   PosterOptions options;
@@ -241,7 +241,7 @@ void Poster::State::publish(const Sender& sender, bool backs_off) {
   progressed.notify_all();
 }
 
-void Poster::State::count(Sender& sender, const Outcome& outcome, std::size_t alerts) {
+void Poster::State::count(Sender& sender, const net::Outcome& outcome, std::size_t alerts) {
   std::string before, url;
   {
     const std::lock_guard lock{mutex};
@@ -283,7 +283,7 @@ asio::awaitable<void> Poster::State::send(Sender& sender) {
       continue;
     }
     AlertStore::Batch batch;
-    Outcome outcome;
+    net::Outcome outcome;
     auto not_open = co_await sender.client.open();
     if (not_open) {
       outcome = std::move(*not_open);
@@ -304,7 +304,7 @@ asio::awaitable<void> Poster::State::send(Sender& sender) {
       batch = store.next(sender.index, std::min(options.batch, sender.most), now, std::chrono::system_clock::now(),
                          permitted);
       if (batch.alerts.empty()) continue;
-      outcome = co_await sender.client.post(batch.body, until);
+      outcome = co_await sender.client.post({"/api/v2/alerts", "application/json", {}, batch.body}, until);
       if (outcome.code.empty()) continue;
     }
     if (outcome.code == "413" && batch.alerts.size() > 1) {  // at once again, in parts

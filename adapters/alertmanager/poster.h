@@ -15,11 +15,7 @@
 
 namespace tocsin::adapters::alertmanager {
 
-struct Instance {
-  std::string url;  // http://host:9093; a path is put before /api/v2/alerts
-  net::ClientTls tls;
-  net::ClientAuth auth;
-};
+using Instance = net::Endpoint;
 
 struct PosterOptions {
   std::vector<Instance> instances;

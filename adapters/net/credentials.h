@@ -22,6 +22,13 @@ struct ClientTls {
   std::string server_name;  // in the server's certificate, where it is not the host's
 };
 
+// A server, and how a client proves itself to it.
+struct Endpoint {
+  std::string url;  // http://host:9093; its path is put before a request's
+  ClientTls tls;
+  ClientAuth auth;
+};
+
 // The first line of a file that holds a secret. The error names the file and never its content.
 [[nodiscard]] stream::Result<std::string> read_secret(const std::filesystem::path& file);
 // The value of an Authorization header; empty without one.
