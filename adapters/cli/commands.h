@@ -32,12 +32,14 @@ void add_evidence_commands(CLI::App& app, int& status);
 void add_trace_command(CLI::App& app, int& status);
 // `dumps` judges dumps of PyTorch's flight recorder.
 void add_dumps_command(CLI::App& app, int& status);
-// `run` and `forward`, with those of topics and `record`.
+// `run`, with those of topics, `record` and `forward`.
 void add_service_commands(CLI::App& app, int& status);
 // `topics create|check|read`.
 void add_topic_commands(CLI::App& app, int& status);
 // `record` copies a part of a cluster's telemetry into a journal.
 void add_record_command(CLI::App& app, int& status);
+// `forward` sends a journal to a service.
+void add_forward_command(CLI::App& app, int& status);
 // `packs` lists the packs of a cluster, `packs use HASH` goes back to one.
 void add_pack_commands(CLI::App& app, int& status);
 // `runs` lists the recordings that wrap made; `export` writes a journal as the JSON lines that ingest reads.

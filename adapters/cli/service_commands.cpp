@@ -27,13 +27,13 @@
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json.h"
 #include "adapters/formats/printable.h"
-#include "adapters/kafka/forward.h"
 #include "adapters/kafka/log.h"
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/kafka/topics.h"
 #include "adapters/service/ingest_role.h"
 #include "adapters/service/push_role.h"
 #include "adapters/service/service.h"
+#include "adapters/wrap/wrap.h"
 #include "dsl/lua/problems.h"
 
 namespace tocsin::adapters::cli {
@@ -198,17 +198,6 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   return static_cast<int>(ended);
 }
 
-stream::Result<kafka::Forwarded> send(const std::filesystem::path& journal, const std::string& address, bool follow,
-                                      int stop_when_readable = -1) {
-  const auto cluster = cluster_of(address);
-  if (!cluster) return cluster.error();
-  return kafka::forward({.journal = journal,
-                         .to = *cluster,
-                         .follow = follow,
-                         .stop_when_readable = stop_when_readable,
-                         .log = write_line});
-}
-
 }  // namespace
 
 stream::Result<kafka::Address> cluster_of(const std::string& text) {
@@ -243,17 +232,6 @@ std::string attempts_of_this_run() {
   return fmt::format("{:%Y%m%dT%H%M%SZ}-{}-", fmt::gmtime(now), ::getpid());
 }
 
-wrap::EngineEntry forwarding_engine(const std::string& address) {
-  return [address](const std::filesystem::path& journal, const wrap::EngineOptions& engine) {
-    const auto sent = send(journal, address, true, engine.parent);
-    if (!sent) return cannot(sent.error());
-    if (sent->left > 0)
-      write_line(fmt::format("{} entries are not sent; later: tocsin forward {} --to {}", sent->left, journal.string(),
-                             address));
-    return 0;
-  };
-}
-
 void add_service_commands(CLI::App& app, int& status) {
   auto arguments = std::make_shared<ServiceArguments>();
   auto* run =
@@ -286,21 +264,7 @@ void add_service_commands(CLI::App& app, int& status) {
 
   add_topic_commands(app, status);
   add_record_command(app, status);
-
-  auto journal = std::make_shared<std::filesystem::path>();
-  auto to = std::make_shared<std::string>();
-  auto follow = std::make_shared<bool>(false);
-  auto* forward =
-      app.add_subcommand("forward", "Send a journal's records to a cluster, from where the last run stopped");
-  add_needed(*forward, "JOURNAL", *journal, "", "The directory of a journal, as wrap made it");
-  add_cluster(*forward, "--to", *to);
-  forward->add_flag("--follow", *follow, "Keep sending until the run has ended");
-  forward->callback([journal, to, follow, &status] {
-    const auto sent = send(*journal, *to, *follow);
-    if (!sent) return void(status = cannot(sent.error()));
-    fmt::print("{} entries sent, {} left\n", sent->sent, sent->left);
-    status = sent->left == 0 ? 0 : 3;
-  });
+  add_forward_command(app, status);
 }
 
 }  // namespace tocsin::adapters::cli

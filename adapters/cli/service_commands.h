@@ -4,7 +4,6 @@
 #include <string>
 
 #include "adapters/kafka/address.h"
-#include "adapters/wrap/wrap.h"
 #include "stream/values/result.h"
 
 namespace tocsin::adapters::cli {
@@ -19,7 +18,5 @@ void add_cluster(CLI::App& command, const std::string& option, std::string& addr
 [[nodiscard]] int cannot(const stream::Error& error);
 // What the attempts of this run begin with, so that a job's next run does not continue it: the time and the process.
 [[nodiscard]] std::string attempts_of_this_run();
-// In place of the engine beside the command: sends the journal to a cluster, where a service judges it.
-[[nodiscard]] wrap::EngineEntry forwarding_engine(const std::string& address);
 
 }  // namespace tocsin::adapters::cli

@@ -4,6 +4,7 @@
 
 #include "adapters/cli/commands.h"
 #include "adapters/cli/engine.h"
+#include "adapters/cli/forward.h"
 #include "adapters/cli/packs.h"
 #include "adapters/cli/service_commands.h"
 #include "adapters/cli/usage.h"
@@ -16,7 +17,7 @@ struct WrapArguments {
   wrap::WrapOptions options;
   std::vector<std::string> rules;
   std::uint64_t most_mib = options.journal_bytes >> 20;
-  std::string to;
+  SendTo to;
   bool verbose = false;
 };
 
@@ -37,7 +38,7 @@ int run_wrap(const WrapArguments& arguments) {
     if (auto loads = load_pack_from(rules); !loads) return loads.error();
     return pack_record(rules);
   };
-  if (!to.empty()) {
+  if (!to.address.empty()) {
     options.attempts = attempts_of_this_run();
     return wrap::wrap(options, forwarding_engine(to));
   }
@@ -78,10 +79,7 @@ void add_wrap_command(CLI::App& app, int& status) {
       *command, "--cap", arguments->most_mib, "MIB",
       "The most disk that the recording may take, in MiB, 4 to 1048576: the oldest part goes first (default: 256)")
       ->check(CLI::Range(4, 1 << 20));
-  add_option(*command, "--to", arguments->to, "ADDRESS",
-             "Send the records to a Kafka cluster, kafka://HOST:PORT[/PREFIX] or a configuration, FILE.yml, where "
-             "`tocsin run` judges them; the journal keeps what is not sent yet")
-      ->check(is_kafka_address());
+  add_send_to(*command, arguments->to, false);
   command->add_flag("--verbose", arguments->verbose, "Print every cause, doubt and value of an alert");
   add_rules_option(*command, arguments->rules, rules_text);
   add_option(*command, "COMMAND", arguments->options.command, "",

@@ -1,4 +1,4 @@
-#include "adapters/kafka/forward.h"
+#include "adapters/forward/forward.h"
 
 #include <doctest/doctest.h>
 #include <time.h>
@@ -14,6 +14,7 @@
 
 #include "adapters/journal/follow.h"
 #include "adapters/journal/journal.h"
+#include "adapters/kafka/journal_destination.h"
 #include "adapters/kafka/record.h"
 #include "schemas/codec.h"
 #include "tests/journal/directory.h"
@@ -76,12 +77,22 @@ std::string noise(std::size_t bytes) {
   return text;
 }
 
-kafka::ForwardOptions options_for(const std::filesystem::path& journal, kafka::Address to) {
-  kafka::ForwardOptions options;
+struct Forwarding : forward::ForwardOptions {
+  kafka::Address to;
+};
+
+Forwarding options_for(const std::filesystem::path& journal, kafka::Address to) {
+  Forwarding options;
   options.journal = journal;
   options.to = std::move(to);
   options.log = [](const std::string&) {};
   return options;
+}
+
+stream::Result<forward::Forwarded> send(const Forwarding& options) {
+  const auto to = kafka::JournalDestination::open(options.to);
+  REQUIRE(to);
+  return forward::forward(options, **to);
 }
 
 double cpu_seconds() {
@@ -101,11 +112,11 @@ TEST_CASE("what the brokers did not get is left, also where the journal has lost
   }
   auto options = options_for(directory.path(), {"127.0.0.1:1", "tocsin", {}});
   options.wait = 100ms;
-  const auto all = kafka::forward(options);
+  const auto all = send(options);
   REQUIRE(all);
   CHECK(all->left > 0);
   std::ofstream{directory.path() / "forwarded"} << "127.0.0.1:1/tocsin journal/node/1 500\n";  // deleted since
-  const auto rest = kafka::forward(options);
+  const auto rest = send(options);
   REQUIRE(rest);
   CHECK(rest->left == all->left);
 }
@@ -122,7 +133,7 @@ TEST_CASE("a journal goes on to its end as long as the brokers take it, however 
   options.wait = 2s;
   cluster.answers_after(150);
   const auto begun = Clock::now();
-  const auto sent = kafka::forward(options);
+  const auto sent = send(options);
   REQUIRE(sent);
   CHECK(sent->sent == 30);
   CHECK(sent->left == 0);
@@ -141,7 +152,7 @@ TEST_CASE("of a long journal no more than some MiB wait in memory for brokers th
   auto options = options_for(directory.path(), cluster.address());
   options.wait = 1s;
   cluster.fails(MockCluster::produce, std::vector(5000, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION));
-  const auto sent = kafka::forward(options);
+  const auto sent = send(options);
   REQUIRE(sent);
   CHECK(sent->sent > 0);
   CHECK(sent->sent < 40);
@@ -158,13 +169,13 @@ TEST_CASE("behind a gap of beats the watermark says when it began, also where th
     const stream::Time began = recorder.now();
     recorder.line("step 0");
     recorder.beat();
-    if (again) REQUIRE(kafka::forward(options));
+    if (again) REQUIRE(send(options));
     recorder.pass(60s);
     recorder.line("step 1");  // so that the new sender knows the partition
     recorder.beat();
     recorder.beat();
     recorder.seal();
-    REQUIRE(kafka::forward(options));
+    REQUIRE(send(options));
 
     kafka::RecordOptions back;
     back.from = cluster.address();
@@ -198,8 +209,8 @@ TEST_CASE("whoever follows a journal sleeps between its records") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   options.stop_when_readable = ends[0];
-  std::optional<stream::Result<kafka::Forwarded>> sent;
-  std::thread forwarding{[&] { sent = kafka::forward(options); }};
+  std::optional<stream::Result<forward::Forwarded>> sent;
+  std::thread forwarding{[&] { sent = send(options); }};
   std::this_thread::sleep_for(500ms);
   const double before = cpu_seconds();
   for (int i = 0; i < 30; ++i) {

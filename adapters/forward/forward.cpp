@@ -1,25 +1,18 @@
-#include "adapters/kafka/forward.h"
+#include "adapters/forward/forward.h"
 
 #include <poll.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <set>
-#include <span>
 #include <sstream>
 #include <utility>
 
 #include "adapters/journal/directory.h"
 #include "adapters/journal/follow.h"
-#include "adapters/kafka/appender.h"
-#include "adapters/kafka/placement_records.h"
-#include "adapters/kafka/topic_settings.h"
 #include "schemas/codec.h"
-#include "stream/job/murmur2.h"
 #include "stream/values/record.h"
 
-namespace tocsin::adapters::kafka {
+namespace tocsin::adapters::forward {
 
 using stream::Entry;
 using stream::Errc;
@@ -88,19 +81,15 @@ std::uint64_t number_of(const Entry& entry) {
 
 class Forwarder {
  public:
-  Forwarder(const ForwardOptions& options, journal::Reader reader, Appender& appender, Progress progress)
-      : options_(options),
-        log_(std::move(reader)),
-        appender_(appender),
-        progress_(std::move(progress)),
-        beat_(progress_.beat) {}
+  Forwarder(const ForwardOptions& options, journal::Reader reader, Destination& to, Progress progress)
+      : options_(options), log_(std::move(reader)), to_(to), progress_(std::move(progress)), beat_(progress_.beat) {}
 
   Result<Forwarded> run() {
     if (progress_.known)
       if (auto sought = log_.seek(progress_.position); !sought)
         options_.log("the journal no longer has what was not sent yet; the rest follows");
     while (!over()) {
-      if (may_send() && partitions_known()) {
+      if (may_send() && reached()) {
         const auto more = send_some();
         if (!more) return more.error();
         if (*more) continue;
@@ -120,7 +109,7 @@ class Forwarder {
       deadline_ = Clock::now() + options_.wait;
       at_end_ = sealed_;  // more may have been written since the last look
     }
-    return (at_end_ && appender_.waiting() == 0 && partitions_ > 0) || Clock::now() >= *deadline_;
+    return (at_end_ && to_.waiting() == 0 && there_) || Clock::now() >= *deadline_;
   }
 
   bool parent_gone(std::chrono::milliseconds wait = {}) const {
@@ -128,17 +117,16 @@ class Forwarder {
     return ::poll(&at, 1, static_cast<int>(wait.count())) > 0;
   }
 
-  // While the brokers are away the journal keeps what follows, and not our memory.
-  bool may_send() const { return appender_.waiting() < most_waiting && waiting_bytes_ < most_waiting_bytes; }
+  // While nobody takes it the journal keeps what follows, and not our memory.
+  bool may_send() const { return to_.waiting() < most_waiting && waiting_bytes_ < most_waiting_bytes; }
 
-  bool partitions_known() {
-    if (partitions_ > 0) return true;
-    if (Clock::now() < next_look_) return false;
+  bool reached() {
+    if (there_ || Clock::now() < next_look_) return there_;
     next_look_ = Clock::now() + 1s;
-    const auto count = appender_.partitions(topic::telemetry, 1s);
-    if (count) partitions_ = *count;
-    else complain(count.error().message + "; the journal keeps what is to be sent");
-    return partitions_ > 0;
+    const auto reached = to_.reach();
+    there_ = static_cast<bool>(reached);
+    if (!there_) complain(reached.error().message + "; the journal keeps what is to be sent");
+    return there_;
   }
 
   // False: the journal is at its end.
@@ -159,8 +147,6 @@ class Forwarder {
     sealed_ = has(entry, stream::ControlRecord::Kind::seal);
     if (!entry.subject.empty()) {
       if (progress_.source.empty()) progress_.source = source_name(entry);
-      const auto partition = static_cast<int>(stream::murmur2(entry.subject) % static_cast<std::uint32_t>(partitions_));
-      used_.insert(partition);
       Entry rekeyed = entry;
       rekeyed.origin_source = progress_.source;
       rekeyed.origin_offset = number_of(entry);
@@ -169,11 +155,10 @@ class Forwarder {
       ++sent_;
       const auto message = encoder_.encode(rekeyed);
       waiting_bytes_ += message.size();
-      if (auto sent = appender_.append(topic::telemetry, partition, entry.subject, message); !sent) return sent;
-      return place(entry);
+      return to_.append(entry, message);
     }
     if (sealed_)
-      if (auto left = leave(); !left) return left;
+      if (auto left = to_.leave(); !left) return left;
     if (!sealed_ && !has(entry, stream::ControlRecord::Kind::beat)) return {};
     // Beats further apart: the disk was full, or the machine slept.
     const bool gap = beat_ != Time{} && entry.appended > beat_ + stream::widest_beat;
@@ -181,48 +166,26 @@ class Forwarder {
     builder_.watermark(progress_.source, entry.appended, gap ? beat_ : Time{});
     if (sealed_) builder_.watermark(progress_.source, stream::source_ended);
     beat_ = entry.appended;
-    const auto watermark = encoder_.encode(builder_.entry());
-    for (const int partition : used_)
-      if (auto sent = appender_.append(topic::telemetry, partition, {}, watermark); !sent) return sent;
-    return {};
+    return sent_ > 0 || !progress_.source.empty() ? to_.control(encoder_.encode(builder_.entry())) : Result<void>{};
   }
 
-  // Where the job is, for those who copy records of nodes to it: behind its records.
-  Result<void> place(const Entry& entry) {
-    if (!can_be_placed(entry.node) || entry.subject == stream::cluster_subject) return {};
-    auto [found, first] = places_.try_emplace({std::string{entry.node}, std::string{entry.subject}},
-                                              Stay{entry.appended, entry.appended});
-    if (!first && entry.appended < found->second.last + stay_repeated) return {};
-    found->second.last = entry.appended;
-    if (first)
-      if (const auto flushed = appender_.flush(1s); !flushed) return flushed.error();
-    const std::string text = placement_text(found->second);
-    return appender_.append(topic::placement, 0, placement_key({entry.node, entry.subject}),
-                            std::as_bytes(std::span{text}));
-  }
-  Result<void> leave() {
-    for (const auto& [place, stay] : places_)
-      if (auto left = appender_.append(topic::placement, 0, placement_key({place.first, place.second}), {}); !left)
-        return left;
-    places_.clear();
-    return {};
-  }
-
-  // Waits a moment, and remembers what is on the brokers.
+  // Waits a moment, and remembers what is there.
   Result<void> confirm() {
     const bool unsaved = !progress_.source.empty() && reached_ > progress_.position;
-    const std::size_t waiting = appender_.waiting();
+    const std::size_t waiting = to_.waiting();
     if (waiting > 0 || unsaved) {
-      const auto flushed = appender_.flush(200ms);
+      const auto flushed = to_.flush(200ms);
       if (!flushed) return flushed.error();
-      if (deadline_ && !options_.follow && appender_.waiting() < waiting)
+      if (const std::string why = to_.problem(); !why.empty()) complain(why + "; the journal keeps what is to be sent");
+      else if (*flushed && there_) complaint_.clear();
+      if (deadline_ && !options_.follow && to_.waiting() < waiting)
         deadline_ = Clock::now() + options_.wait;  // they take it
       if (!*flushed) return {};
     }
     waiting_bytes_ = 0;
     const bool last = sealed_ || !options_.follow || deadline_;
     if (!unsaved || (!last && Clock::now() < saved_ + 1s)) {
-      if (at_end_ || partitions_ == 0) static_cast<void>(parent_gone(moment));
+      if (at_end_ || !there_) static_cast<void>(parent_gone(moment));
       return {};
     }
     saved_ = Clock::now();
@@ -247,15 +210,13 @@ class Forwarder {
 
   const ForwardOptions& options_;
   journal::Follower log_;
-  Appender& appender_;
+  Destination& to_;
   Progress progress_;
   schemas::Encoder encoder_;
   schemas::EntryBuilder builder_;
-  std::set<int> used_;                                          // the partitions of our jobs
-  std::map<std::pair<std::string, std::string>, Stay> places_;  // of nodes and jobs, as they were written last
-  int partitions_ = 0;                                          // of the topic; 0: not known yet
+  bool there_ = false;
   std::uint64_t sent_ = 0;
-  std::size_t waiting_bytes_ = 0;  // since all that was sent was on the brokers
+  std::size_t waiting_bytes_ = 0;  // since all that was sent was there
   Position reached_{};
   Time beat_{};  // the last that was sent as a watermark
   bool sealed_ = false, at_end_ = false;
@@ -266,17 +227,14 @@ class Forwarder {
 
 }  // namespace
 
-Result<Forwarded> forward(const ForwardOptions& options) {
+Result<Forwarded> forward(const ForwardOptions& options, Destination& to) {
   auto reader = journal::Reader::open(options.journal);
   if (!reader) return reader.error();
   auto progress = Progress::read(options.journal);
   if (!progress) return progress.error();
-  const std::string to = options.to.brokers + '/' + options.to.prefix;
-  if (progress->to != to) *progress = Progress{};
-  progress->to = to;
-  auto appender = Appender::open(options.to);
-  if (!appender) return appender.error();
-  return Forwarder{options, std::move(*reader), **appender, std::move(*progress)}.run();
+  if (progress->to != to.name()) *progress = Progress{};
+  progress->to = to.name();
+  return Forwarder{options, std::move(*reader), to, std::move(*progress)}.run();
 }
 
-}  // namespace tocsin::adapters::kafka
+}  // namespace tocsin::adapters::forward
