@@ -229,7 +229,7 @@ void add_cluster(CLI::App& command, const std::string& option, std::string& addr
 
 std::string attempts_of_this_run() {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%Y%m%dT%H%M%SZ}-{}-", fmt::gmtime(now), ::getpid());
+  return fmt::format("{:%Y%m%dT%H%M%SZ}-{}-{}-", fmt::gmtime(now), wrap::host(), ::getpid());
 }
 
 void add_service_commands(CLI::App& app, int& status) {

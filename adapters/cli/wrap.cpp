@@ -6,6 +6,7 @@
 #include "adapters/cli/engine.h"
 #include "adapters/cli/forward.h"
 #include "adapters/cli/packs.h"
+#include "adapters/cli/say.h"
 #include "adapters/cli/service_commands.h"
 #include "adapters/cli/usage.h"
 #include "stream/values/record.h"
@@ -18,6 +19,7 @@ struct WrapArguments {
   std::vector<std::string> rules;
   std::uint64_t most_mib = options.journal_bytes >> 20;
   SendTo to;
+  std::uint32_t nodes = 0;
   bool verbose = false;
 };
 
@@ -29,7 +31,7 @@ stream::Result<wrap::PackRecord> pack_record(const std::vector<std::string>& dir
 }
 
 int run_wrap(const WrapArguments& arguments) {
-  const auto& [given, rules, most_mib, to, verbose] = arguments;
+  const auto& [given, rules, most_mib, to, nodes, verbose] = arguments;
   wrap::WrapOptions options = given;
   options.journal_bytes = most_mib << 20;
   options.modules = python_directory();
@@ -38,7 +40,16 @@ int run_wrap(const WrapArguments& arguments) {
     if (auto loads = load_pack_from(rules); !loads) return loads.error();
     return pack_record(rules);
   };
+  wrap::JobEnvironment environment = wrap::job_environment();
+  options.labels = std::move(environment.labels);
   if (!to.address.empty()) {
+    if (options.job.empty()) options.job = environment.job;
+    if (nodes > 1) environment.part = wrap::JobPart{wrap::host(), {}, nodes};
+    if (environment.part && options.job.empty()) {
+      return cannot("wrap", nodes > 1 ? "--nodes needs the job's name, the same on each node: --job NAME"
+                                      : "the ranks of one job need one name to be judged together: --job NAME");
+    }
+    options.part = std::move(environment.part);
     options.attempts = attempts_of_this_run();
     return wrap::wrap(options, forwarding_engine(to));
   }
@@ -80,6 +91,9 @@ void add_wrap_command(CLI::App& app, int& status) {
       "The most disk that the recording may take, in MiB, 4 to 1048576: the oldest part goes first (default: 256)")
       ->check(CLI::Range(4, 1 << 20));
   add_send_to(*command, arguments->to, false);
+  add_option(*command, "--nodes", arguments->nodes, "N",
+             "With --to: the job runs on N nodes, with a wrap on each (srun and mpirun say so themselves)")
+      ->check(CLI::Range(1, 100'000));
   command->add_flag("--verbose", arguments->verbose, "Print every cause, doubt and value of an alert");
   add_rules_option(*command, arguments->rules, rules_text);
   add_option(*command, "COMMAND", arguments->options.command, "",

@@ -49,12 +49,6 @@ std::optional<std::uint32_t> number(std::optional<std::string_view> text) {
   return value;
 }
 
-bool is_shell(std::string_view name) {
-  constexpr std::string_view shells[] = {"sh",   "bash",    "dash",    "zsh",  "ksh",
-                                         "fish", "busybox", "timeout", "time", "numactl"};
-  return std::find(std::begin(shells), std::end(shells), name) != std::end(shells);
-}
-
 double seconds_since_boot(std::uint64_t start_ticks) {
   static const long ticks = ::sysconf(_SC_CLK_TCK);
   timespec now{};
@@ -63,6 +57,12 @@ double seconds_since_boot(std::uint64_t start_ticks) {
 }
 
 }  // namespace
+
+bool is_shell(std::string_view name) {
+  constexpr std::string_view shells[] = {"sh",   "bash",    "dash",    "zsh",  "ksh",
+                                         "fish", "busybox", "timeout", "time", "numactl"};
+  return std::find(std::begin(shells), std::end(shells), name) != std::end(shells);
+}
 
 std::optional<Identity> identity_in(std::string_view environment, std::string_view ours) {
   for (std::size_t kind = 0; kind < launchers.size(); ++kind) {
@@ -99,8 +99,10 @@ ProcessTree::ProcessTree(pid_t root)
       proc_(::opendir("/proc")),
       load_(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC)) {}
 
+std::optional<Identity> ProcessTree::own_identity() const { return identity_in(our_environment_, {}); }
+
 bool ProcessTree::among_ranks() const {
-  const auto own = identity_in(our_environment_, {});
+  const auto own = own_identity();
   return own && (own->rank > 0 || own->world_size > 1);
 }
 

@@ -41,6 +41,8 @@ struct Process {
 
 // /proc/PID/cmdline: its words, NUL after each. Empty: it has gone.
 [[nodiscard]] std::string command_line(pid_t pid);
+// Whether a program of this name only starts others, and waits for them.
+[[nodiscard]] bool is_shell(std::string_view name);
 // A file of /proc, or as much as is allowed.
 [[nodiscard]] std::string read_whole(const std::string& path, std::size_t most);
 
@@ -63,6 +65,7 @@ class ProcessTree {
   [[nodiscard]] const std::unordered_map<pid_t, Process>& processes() const noexcept { return descendants_; }
   // We run inside one of several ranks ourselves: a process without a rank here is not alone.
   [[nodiscard]] bool among_ranks() const;
+  [[nodiscard]] std::optional<Identity> own_identity() const;
   // A shell that was started as a rank only waits: the process it runs, once that is some seconds old; else the pid
   // itself.
   [[nodiscard]] pid_t worker_of(pid_t pid) const;

@@ -27,10 +27,11 @@ void RankFinder::gone(std::uint32_t rank) {
   if (Legacy::Rank* at = find(rank)) at->alive = false;
 }
 
-void RankFinder::assume(const Process& command) {
+void RankFinder::assume(const Process& command, const Identity& as) {
   legacy_.assumed = true;
-  legacy_.world_size = legacy_.count = 1;
-  legacy_.ranks[0] = {0, command.pid, command.start, true};
+  legacy_.world_size = as.world_size;
+  legacy_.count = 1;
+  legacy_.ranks[0] = {as.rank, command.pid, command.start, true};
 }
 
 std::span<const RankFinder::Change> RankFinder::look(const std::unordered_map<pid_t, Process>& processes) {

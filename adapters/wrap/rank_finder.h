@@ -26,7 +26,7 @@ class RankFinder {
   // What is new in the tree, in the order in which it is to be written down. Valid until the next call.
   [[nodiscard]] std::span<const Change> look(const std::unordered_map<pid_t, Process>& processes);
   void gone(std::uint32_t rank);  // its process has disappeared
-  void assume(const Process& command);
+  void assume(const Process& command, const Identity& as);
 
   [[nodiscard]] std::span<const Legacy::Rank> ranks() const noexcept { return {legacy_.ranks.data(), legacy_.count}; }
   [[nodiscard]] bool assumed() const noexcept { return legacy_.assumed; }

@@ -24,6 +24,7 @@ constexpr std::size_t most_at_once = 256u << 10;
 // A line an instant must not wake us each time: the pipe holds it meanwhile, and the parent reports when it is full.
 constexpr stream::Duration between_reads = 100ms;
 constexpr stream::Duration between_coverage = 10s;
+constexpr stream::Duration task_after = 5s;    // a task of srun is a rank, unless it starts ranks meanwhile
 constexpr stream::Duration look_often = 60s;   // after a change look for processes each second, later every five
 constexpr stream::Duration pack_lead = 3s;     // a reload takes effect so much later
 constexpr stream::Duration ends_within = 60s;  // of an end that a person, or a scheduler, asked for
@@ -49,6 +50,30 @@ void Recorder::about_attempt() {
   entry_.about(setup_.job, setup_.options->attempts + std::to_string(setup_.legacy->attempt), setup_.node);
 }
 
+void Recorder::tell_start(Time now) {
+  const WrapOptions& options = *setup_.options;
+  std::vector<EntryBuilder::Field> fields;
+  if (setup_.legacy->world_size > 0)
+    fields.push_back({"world_size", static_cast<double>(setup_.legacy->world_size), {}, false});
+  if (options.part) {
+    fields.push_back({"part", 0, options.part->part, true});
+    fields.push_back({"parts", static_cast<double>(options.part->parts), {}, false});
+    fields.push_back({"step", 0, options.part->step, true});
+  }
+  std::vector<std::string> names;
+  names.reserve(options.labels.size());
+  for (const auto& [label, value] : options.labels)
+    fields.push_back({names.emplace_back("labels." + label), 0, value, true});
+  entry_.event(now, EntryBuilder::job(), "start", fields);
+}
+
+// The lines of several programs that report one job are not one stream.
+EntryBuilder::Member Recorder::speaker() const {
+  if (!setup_.options->part) return EntryBuilder::job();
+  if (finder_.assumed() && !ranks_.empty()) return member(ranks_.front().rank);
+  return {stream::Level::node, 0, setup_.node, {}};
+}
+
 // The pack, the start, and the first coverage: on disk before the command runs.
 void Recorder::begin() {
   const Time now = setup_.clock.now();
@@ -63,7 +88,7 @@ void Recorder::begin() {
       }
     }
     about_attempt();
-    entry_.event(now, EntryBuilder::job(), "start", {});
+    tell_start(now);
     entry_.coverage("log", {});
     recording_.append(entry_);
     beat();
@@ -105,7 +130,7 @@ bool Recorder::read(Stream& stream) {
   const ssize_t size = ::read(stream.descriptor, buffer_.data(), buffer_.size());
   if (size < 0) return false;
   const Time now = setup_.clock.now();
-  const auto write = [&](std::string_view text) { entry_.line(now, EntryBuilder::job(), text, stream.error); };
+  const auto write = [&](std::string_view text) { entry_.line(now, speaker(), text, stream.error); };
   entry_.about(setup_.job, {}, setup_.node);
   if (size == 0) {
     stream.open = false;
@@ -189,25 +214,27 @@ void Recorder::tell_ranks(std::span<const RankFinder::Change> changes, Time now)
       next_coverage_ = now;
     } else {
       // A start of the running attempt only carries the number of ranks.
-      const EntryBuilder::Field size[] = {{"world_size", static_cast<double>(setup_.legacy->world_size), {}, false}};
-      entry_.event(now, EntryBuilder::job(), "start", std::span{size, setup_.legacy->world_size > 0 ? 1u : 0u});
+      tell_start(now);
     }
   }
   recording_.append(entry_);
 }
 
-// A job of one process needs no launcher, and has no RANK.
+// A job of one process needs no launcher, and has no RANK. A task of srun or mpirun has the rank that ours names.
 void Recorder::look_for_lone_process(Time now) {
   const auto command = tree_->processes().find(state_.child);
-  if (command == tree_->processes().end() || state_.ended || now - setup_.clock.start() < setup_.options->lone_after)
-    return;
-  if (tree_->among_ranks() || (finder_.assumed() && (ranks_.empty() || ranks_.front().worker))) return;
-  const auto pid = lone_.look(tree_->processes(), command->first, now);
+  const auto task = setup_.options->part ? tree_->own_identity() : std::nullopt;
+  if (command == tree_->processes().end() || state_.ended || (!task && tree_->among_ranks())) return;
+  const bool program = task && !is_shell(command->second.name);
+  if (now - setup_.clock.start() < (program ? task_after : setup_.options->lone_after)) return;
+  if (finder_.assumed() && (program || ranks_.empty() || ranks_.front().worker)) return;
+  const auto pid = program ? std::optional{command->first} : lone_.look(tree_->processes(), command->first, now);
   if (!pid || launches_ranks(command_line(*pid))) return;
   if (!finder_.assumed()) {
-    finder_.assume(command->second);
+    const Identity identity = task.value_or(Identity{0, 1, Identity::unnamed});
+    finder_.assume(command->second, identity);
     const RankFinder::Change changes[] = {{RankFinder::Change::Kind::world_size},
-                                          {RankFinder::Change::Kind::appeared, 0, command->first}};
+                                          {RankFinder::Change::Kind::appeared, identity.rank, command->first}};
     tell_ranks(changes, now);
   }
   if (*pid != command->first) ranks_.front().worker = std::make_unique<ProcProbe>(*pid);

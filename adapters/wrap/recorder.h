@@ -88,8 +88,10 @@ class Recorder {
   void tell_dropped(stream::Time now);
   void beat();
   void finish();
-  void about_attempt();  // the entry belongs to this attempt, by name
+  void tell_start(stream::Time now);  // of the attempt, or what is known of it since
+  void about_attempt();               // the entry belongs to this attempt, by name
   [[nodiscard]] schemas::EntryBuilder::Member member(std::uint32_t rank) const;
+  [[nodiscard]] schemas::EntryBuilder::Member speaker() const;  // whose lines the command's are
 
   RecorderSetup setup_;
   Recording recording_;

@@ -104,8 +104,9 @@ void Recorder::coverage() {
     samples.push_back(member(rank.rank));
   }
   entry_.about(setup_.job, {}, setup_.node);
-  // No rank is known, or all of them are here: our coverage is that of the whole job.
-  if (ranks_.empty() || (finder_.complete() && lines.size() == ranks_.size())) entry_.coverage("log", {});
+  // No rank is known, or all of them are here or with others like us: our coverage is that of the whole job.
+  if (setup_.options->part || ranks_.empty() || (finder_.complete() && lines.size() == ranks_.size()))
+    entry_.coverage("log", {});
   if (!lines.empty()) entry_.coverage("log", lines);
   samples.push_back({stream::Level::node, 0, setup_.node, {}});
   entry_.coverage("sampler", samples);

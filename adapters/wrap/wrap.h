@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "adapters/wrap/job_environment.h"
 #include "stream/values/result.h"
 
 namespace tocsin::adapters::wrap {
@@ -38,6 +41,8 @@ struct WrapOptions {
   std::filesystem::path journal;     // empty: <state directory>/tocsin/<time>-<pid>
   std::filesystem::path
       modules;  // where the command's Python programs find modules, behind their own PYTHONPATH; empty: nowhere
+  std::map<std::string, std::string> labels;  // of the job
+  std::optional<JobPart> part;                // none: this run alone reports the job
   std::string attempts;  // what the names of attempts begin with: where several runs of one job meet in one log
   std::uint64_t journal_bytes = 256u << 20;
   std::uint64_t state_bytes = 1u << 30;  // of all runs in the state directory: the oldest go first

@@ -310,7 +310,7 @@ TEST_CASE("an assumed rank gives way to the first process that calls itself one"
   Finder job;
   Process command;
   command.pid = 90;
-  job.finder.assume(command);
+  job.finder.assume(command, {0, 1, Identity::unnamed});
   CHECK(job.finder.complete());
   CHECK(job.look().empty());
   Process same = rank_process(90, 0, 2);  // the command itself, after an exec
