@@ -1,7 +1,7 @@
 // What the engine costs, on one core: a tick of the whole pack at 1,024 ranks and at 8, compiled and scripted, 1 to 64
 // copies of the pack; an hour of 1,024 ranks × 20 signals replayed; what a change of the pack costs a running job.
-// Repeat with: build/release/bench/bench_engine [--quick] [tick] [copies] [scripted] [replay] [reload] TOCSIN_RULES
-// names other rules than the shipped ones.
+// Repeat with: build/release/bench/bench_engine [--quick] [--ranks N] [tick] [copies] [scripted] [replay] [reload]
+// TOCSIN_RULES names other rules than the shipped ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -231,6 +231,7 @@ void reload(unsigned ranks, unsigned warm) {
 struct Chosen {
   bool quick = false;
   unsigned seconds = 0;  // of the replay
+  unsigned ranks = 0;    // of the tick: these alone
   std::vector<std::string> names;
   [[nodiscard]] bool operator()(std::string_view name) const {
     return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
@@ -243,12 +244,14 @@ Chosen choose(int argc, char** argv) {
     const std::string argument = argv[i];
     if (argument == "--quick") chosen.quick = true;
     else if (argument == "--seconds" && i + 1 < argc) chosen.seconds = static_cast<unsigned>(std::atoi(argv[++i]));
+    else if (argument == "--ranks" && i + 1 < argc) chosen.ranks = static_cast<unsigned>(std::atoi(argv[++i]));
     else if (argument == "tick" || argument == "copies" || argument == "scripted" || argument == "replay" ||
              argument == "reload")
       chosen.names.push_back(argument);
     else
-      std::fprintf(stderr,
-                   "usage: bench_engine [--quick] [--seconds N] [tick] [copies] [scripted] [replay] [reload]\n"),
+      std::fprintf(
+          stderr,
+          "usage: bench_engine [--quick] [--seconds N] [--ranks N] [tick] [copies] [scripted] [replay] [reload]\n"),
           std::exit(2);
   }
   return chosen;
@@ -261,6 +264,11 @@ int main(int argc, char** argv) {
   bench::name_machine();
   fmt::print("CPU time of one thread\n");
   const unsigned ranks = 1024, warm = chosen.quick ? 120 : 400;
+  if (chosen.ranks > 0) {
+    fmt::print("a tick of the whole pack, all periodic rules due, {} ranks: {:.0f} us\n", chosen.ranks,
+               tick_cost(1, false, chosen.ranks, warm));
+    return 0;
+  }
   if (chosen("tick") || chosen("copies") || chosen("scripted")) {
     const double one = tick_cost(1, false, ranks, warm);
     fmt::print("a tick of the whole pack, all periodic rules due, {} ranks: {:.0f} us; 8 ranks: {:.0f} us\n", ranks,

@@ -1,10 +1,30 @@
 #include "stream/graph/evaluator.h"
 
+#include <cstring>
 #include <utility>
 
 #include "stream/graph/evaluator_state.h"
 
 namespace tocsin::stream {
+
+// Another graph size, topology or number of texts: what was computed before it may be other values.
+void Evaluator::State::resize() {
+  const auto outdated = [this](auto&& is) {
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      if (const auto id = static_cast<NodeId>(i); prepared.has(id) && is(id)) dirty.add(id), ready.remove(id);
+  };
+  if (version != topology->version()) {
+    version = topology->version();
+    outdated([this](NodeId id) { return index(id) < graph->size() && graph->step(id).source != Source::nothing; });
+  }
+  if (const std::uint64_t known = leaves->texts(); known != texts) {
+    texts = known;
+    outdated([this](NodeId id) { return index(id) < graph->size() && graph->step(id).source == Source::texts; });
+  }
+  if (steps.size() >= graph->size()) return;
+  steps.resize(graph->size());
+  for (NodeSet* set : {&prepared, &dirty, &ready}) set->resize(graph->size());
+}
 
 void Evaluator::State::prepare(NodeId id) {
   const NodeStep& of = graph->step(id);
@@ -13,60 +33,52 @@ void Evaluator::State::prepare(NodeId id) {
     if (place == none) place = static_cast<std::uint32_t>(all.size()), all.emplace_back();
     return place;
   };
+  prepared.add(id);
+  made.constant = false;
   if (of.shape == Shape::column || mask_of_window(of)) columns[room(made.column, columns)].clear();
   if (of.shape == Shape::mask) masks[room(made.mask, masks)].clear();
   if (made.groups != none) groups[made.groups] = {};
-  if (of.lends) with_memory(id, [&](auto&, auto& spare, auto) { expect(of, made, spare); });
-  made.lent = of.lends;  // it has none yet
-  computed[index(id)] = never;
-  made.takers = 0;
-  for (std::size_t i = 0; i < of.arity; ++i) ++step(of.arguments[i]).takers;
+  if (of.source == Source::window && readings.size() <= of.reading) readings.resize(of.reading + std::size_t{1});
+  if (of.source != Source::nothing) dirty.add(id);
   if (of.op == Op::constant) column(id).assign(1, (*graph)[id].attributes.number);
-  if (of.op == Op::constant || of.shape == Shape::window || of.shape == Shape::finding) computed[index(id)] = for_ever;
 }
 
-// Between two ticks samples of many jobs came, so nothing of this one is in the processor's cache: what the next nodes
-// need is asked for while one is computed.
-void Evaluator::State::fetch(std::span<const NodeId> nodes, std::size_t at) const {
-  constexpr std::size_t steps_ahead = 8, nodes_ahead = 3;
-  const auto ask = [](const void* from, std::size_t bytes) {
-    constexpr std::size_t line = 64;
-    for (std::size_t byte = 0; byte < bytes; byte += line) __builtin_prefetch(static_cast<const char*>(from) + byte);
-  };
-  if (const std::size_t i = at + steps_ahead; i < nodes.size() && !known(nodes[i]))
-    ask(&steps[index(nodes[i])], sizeof(Step));
-  if (const std::size_t i = at + nodes_ahead; i < nodes.size() && !known(nodes[i])) {
-    const NodeStep& of = graph->step(nodes[i]);
-    if (!of.of_window) return;
-    constexpr std::size_t operation_and_arguments = 128;  // of a node, in front
-    ask(&(*graph)[nodes[i]], operation_and_arguments);
-    ask(&(*graph)[of.arguments[0]].attributes.window, sizeof(WindowSpec));
-  }
+// Whether a node can have other values at this tick than when it ran last, though its arguments have the same.
+bool Evaluator::State::differs(NodeId id) {
+  const NodeStep& of = graph->step(id);
+  if (of.source != Source::window) return of.source == Source::leaf;
+  return !leaves->same((*graph)[id], *(*graph)[of.arguments[0]].attributes.window, readings[of.reading]);
 }
 
 void Evaluator::State::compute(NodeId id) {
   const NodeStep& of = graph->step(id);
-  for (std::size_t i = 0; i < of.arity; ++i)
-    if (step(of.arguments[i]).lent) compute_again(of.arguments[i]);
-  take_memory(id);
-  computed[index(id)] = tick;
-  step(id).constant = false;
-  step(id).served = 0;
-  if (const std::size_t n = topology->size(of.level)) write(id, of, n);
-  for (std::size_t i = 0; i < of.arity && !keeping; ++i) served(of.arguments[i]);
+  dirty.remove(id);
+  ++computed;
+  const std::size_t n = topology->size(of.level);
+  fresh_constant = false;
+  if (of.shape == Shape::column || mask_of_window(of)) fresh_column.resize(n);
+  if (of.shape == Shape::mask) fresh_mask.resize(n);
+  if (n > 0) write(id, of, n);
+  if (!keep(id, of)) return;
+  for (const NodeId user : graph->users(id))
+    if (index(user) < steps.size()) dirty.add(user);
 }
 
-void Evaluator::State::take_memory(NodeId id) {
-  with_memory(id, [&, n = topology->size(graph->step(id).level)](auto& values, auto& spare, auto nothing) {
-    if (std::exchange(step(id).lent, false) && step(id).takers > 0 && values.capacity() < n) spare.take(values);
-    values.resize(n, nothing);
-  });
-}
-
-void Evaluator::State::served(NodeId id) {
-  Step& argument = step(id);
-  if (++argument.served < argument.takers || !graph->step(id).lends || std::exchange(argument.lent, true)) return;
-  with_memory(id, [](auto& values, auto& spare, auto) { spare.give(values); });
+// False: the values are those of the node's evaluation before.
+bool Evaluator::State::keep(NodeId id, const NodeStep& of) {
+  Step& kept = step(id);
+  const bool as_before = std::exchange(kept.constant, fresh_constant) == fresh_constant;
+  const auto store = [&](auto& values, const auto& fresh) {
+    const std::size_t n = fresh_constant ? 2 : fresh.size();
+    if (as_before && (fresh_constant ? values.size() >= n : values.size() == n) &&
+        std::memcmp(static_cast<const void*>(values.data()), static_cast<const void*>(fresh.data()),
+                    n * sizeof fresh[0]) == 0)
+      return false;
+    values.assign(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(n));
+    return true;
+  };
+  const bool changed = (of.shape == Shape::column || mask_of_window(of)) && store(column(id), fresh_column);
+  return of.shape == Shape::mask ? store(mask(id), fresh_mask) : changed;
 }
 
 Evaluator::Evaluator(const Graph& graph, const Topology& topology, Leaves& leaves)
@@ -74,37 +86,30 @@ Evaluator::Evaluator(const Graph& graph, const Topology& topology, Leaves& leave
 Evaluator::~Evaluator() = default;
 Evaluator::Evaluator(Evaluator&&) noexcept = default;
 
-void Evaluator::begin_tick() { ++state_->tick; }
+void Evaluator::begin_tick() { state_->ready.clear(); }
+
+void Evaluator::forget() { state_->version = 0; }
 
 void Evaluator::forget_above(std::size_t mark) {
   // The memory stays: a scripted rule asks for much the same at its next evaluation.
-  for (std::size_t i = mark; i < state_->steps.size(); ++i) {
-    if (std::exchange(state_->computed[i], State::unprepared) == State::unprepared) continue;
-    const NodeStep& gone = state_->graph->step(static_cast<NodeId>(i));
-    for (std::size_t a = 0; a < gone.arity; ++a) --state_->step(gone.arguments[a]).takers;
-  }
+  for (std::size_t i = mark; i < state_->steps.size(); ++i)
+    for (NodeSet* set : {&state_->prepared, &state_->dirty, &state_->ready}) set->remove(static_cast<NodeId>(i));
 }
 
 void Evaluator::run(std::span<const NodeId> nodes) {
   State& state = *state_;
-  if (state.steps.size() < state.graph->size())
-    state.steps.resize(state.graph->size()), state.computed.resize(state.graph->size());
-  if (state.version != state.topology->version()) {  // the columns have other lengths now: no earlier value fits
-    state.version = state.topology->version();
-    ++state.tick;
-  }
-  for (const NodeId id : nodes)
-    if (state.computed[index(id)] == State::unprepared) state.prepare(id);
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    state.fetch(nodes, i);
-    if (!state.known(nodes[i])) state.compute(nodes[i]);
+  state.resize();
+  for (const NodeId id : nodes) {
+    if (state.ready.has(id)) continue;
+    state.ready.add(id);
+    if (!state.prepared.has(id)) state.prepare(id);
+    if (state.dirty.has(id) || state.differs(id)) state.compute(id);
   }
 }
 
 void Evaluator::run_with_needs(NodeId node) {
-  run({});                                                 // the topology may have changed
-  const bool kept = std::exchange(state_->keeping, true);  // a script may read every value that it has made
   std::vector<NodeId> pending{node};
+  run({});  // the topology may have changed
   while (!pending.empty()) {
     const NodeId id = pending.back();
     const std::size_t before = pending.size();
@@ -115,8 +120,9 @@ void Evaluator::run_with_needs(NodeId node) {
     pending.pop_back();
     run({&id, 1});
   }
-  state_->keeping = kept;
 }
+
+std::uint64_t Evaluator::computed() const noexcept { return state_->computed; }
 
 const Graph& Evaluator::graph() const noexcept { return *state_->graph; }
 

@@ -15,9 +15,18 @@ class Leaves {
   virtual ~Leaves() = default;
   // A reduction of a window (Op w_*): one value per slot of the signal's level; of a mask, that of column_of(). `other`
   // is the column of w_time_to.
-  // `out` holds what was written there last, and absences for new members. Returns true if all members but the first
-  // are constant and only the first two values are written.
+  // Returns true if all members but the first are constant and only the first two values are written; else it writes
+  // all.
   virtual bool reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) = 0;
+  // What the values of a reduction follow from besides its other column: of the tick at which they were written.
+  struct Reading {
+    std::uint64_t content = 0, zeros = 0;  // versions: of the signal, and of the column of zeros with this number
+    std::uint32_t zeros_of = ~std::uint32_t{0};
+    Time from = never, until = never;  // time alone changes nothing at the ticks in [from, until)
+  };
+  virtual Reading reading(const Node&, const WindowSpec&) { return {}; }
+  // Whether reduce() would write the same at this tick.
+  virtual bool same(const Node&, const WindowSpec&, const Reading&) { return false; }
   virtual void finding(const Node& node, std::span<Truth> out) = 0;  // Op f_now, f_ever
   virtual void state(const Node& node, std::span<double> out) = 0;
   virtual void freeze(const Node& node,
@@ -25,12 +34,13 @@ class Leaves {
   [[nodiscard]] virtual double job_age() const = 0;   // Op job_age, in seconds
   // The number that stands for this text in columns of unit text; absent if no record contains the text.
   [[nodiscard]] virtual double symbol(std::string_view text) const = 0;
+  [[nodiscard]] virtual std::uint64_t texts() const { return 0; }  // how many have such a number
 };
 
-// Runs the nodes of a graph over the columns of one attempt. A node runs at most once a tick. Once all nodes that take
-// its values have run, its memory is another's, and its values are computed again for whoever asks. Buffers stay
-// between ticks, so nothing is allocated unless the topology or the graph grows. After a change of the topology `run`
-// computes everything again, as at another tick. Owned by its Judge.
+// Runs the nodes of a graph over the columns of one attempt. A node is computed if an argument has changed since it ran
+// last, or what its leaf reads; otherwise it keeps its values. Buffers stay between ticks, so nothing is allocated
+// unless the topology or the graph grows. After a change of the topology `run` computes everything again, as at another
+// tick. Owned by its Judge.
 class Evaluator {
  public:
   Evaluator(const Graph& graph, const Topology& topology, Leaves& leaves);
@@ -38,13 +48,15 @@ class Evaluator {
   Evaluator(Evaluator&&) noexcept;
   Evaluator& operator=(Evaluator&&) = delete;
 
-  void begin_tick();  // forgets all values
+  void begin_tick();
+  void forget();  // computes everything again at the next run
   void forget_above(
       std::size_t mark);  // drops the nodes from here on: they were truncated, and others may get their ids
   void run(std::span<const NodeId> nodes);  // in the order of evaluation; skips those that are known
   void run_with_needs(NodeId node);         // one node, and its arguments that are not known yet
   [[nodiscard]] const Graph& graph() const noexcept;
-  [[nodiscard]] Column column(NodeId id) const;  // after run; empty for a node that did not run at this tick
+  [[nodiscard]] std::uint64_t computed() const noexcept;  // how many nodes so far
+  [[nodiscard]] Column column(NodeId id) const;           // after run; empty for a node that did not run at this tick
   [[nodiscard]] Mask mask(NodeId id) const;
   // The value of a slot of `level` in a node of the same or a containing level; absent, or unknown, where nothing
   // contains it.

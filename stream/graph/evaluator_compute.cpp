@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "stream/graph/evaluator_state.h"
 
@@ -22,7 +23,7 @@ Level level_of(Group group) noexcept {
 void Evaluator::State::write(NodeId id, const NodeStep& of, std::size_t n) {
   switch (of.op) {
     case Op::spread:
-    case Op::at: return spread(id, of);
+    case Op::at: return spread(of);
     case Op::state:
     case Op::freeze:
     case Op::job_age:
@@ -44,55 +45,58 @@ void Evaluator::State::write(NodeId id, const NodeStep& of, std::size_t n) {
     case Op::m_at_most:
     case Op::m_count: return reduce(id, of);
     default:
-      if (of.of_window) leaf(id, of);
+      if (of.source == Source::window) leaf(id, of);
       else member_by_member(id, of, n);
   }
 }
 
 void Evaluator::State::leaf(NodeId id, const NodeStep& of) {
   const Node& node = (*graph)[id];
+  std::fill(fresh_column.begin(), fresh_column.end(), absent);
   switch (of.op) {
-    case Op::state: return leaves->state(node, column(id));
-    case Op::job_age: column(id).front() = leaves->job_age(); return;
+    case Op::state: return leaves->state(node, fresh_column);
+    case Op::job_age: fresh_column.front() = leaves->job_age(); return;
     case Op::f_now:
-    case Op::f_ever: return leaves->finding(node, mask(id));
+    case Op::f_ever: return leaves->finding(node, fresh_mask);
     case Op::freeze: {
       flatten(of.arguments[0]);
       const auto& from = column(of.arguments[0]);
-      std::copy(from.begin(), from.end(), column(id).begin());
-      return leaves->freeze(node, column(id));
+      std::copy(from.begin(), from.end(), fresh_column.begin());
+      return leaves->freeze(node, fresh_column);
     }
     default: break;
   }
   const bool compares = mask_of_window(of);
-  if (compares) column(id).resize(topology->size(of.level), absent);
   Column other;
   if (of.arity > 1 && !compares) {
     const NodeId argument = of.arguments[1];
     flatten(argument);
     other = column(argument);
     if (const Level level = graph->step(argument).level; coarse(level) && level != of.level) {
-      between.assign(column(id).size(), column(argument).front());
+      between.assign(fresh_column.size(), column(argument).front());
       other = between;
     }
   }
-  step(id).constant = leaves->reduce(node, *(*graph)[of.arguments[0]].attributes.window, other, column(id));
-  if (compares) compare_window(id, of);
+  const WindowSpec& window = *(*graph)[of.arguments[0]].attributes.window;
+  fresh_constant = leaves->reduce(node, window, other, fresh_column);
+  readings[of.reading] = leaves->reading(node, window);
+  if (compares) compare_window(of);
 }
 
 // A mask of a window, of the column that its word is made of.
-void Evaluator::State::compare_window(NodeId id, const NodeStep& of) {
+void Evaluator::State::compare_window(const NodeStep& of) {
   const Kernels& kernel = kernels();
   const double nothing = 0;
   Operand limit{&nothing, true};
   if (of.arity > 1) {
     flatten(of.arguments[1]);
     limit = number(of.arguments[1]);
-    if (!limit.one_for_all) flatten(id);
+    if (!limit.one_for_all && std::exchange(fresh_constant, false))
+      std::fill(fresh_column.begin() + 2, fresh_column.end(), fresh_column[1]);
   }
-  const std::size_t n = step(id).constant ? 2 : mask(id).size();
+  const std::size_t n = fresh_constant ? 2 : fresh_mask.size();
   const auto compare = of.op == Op::w_within ? kernel.surely_below : kernel.finite_above;
-  compare({column(id).data()}, limit, mask(id).data(), n);
+  compare({fresh_column.data()}, limit, fresh_mask.data(), n);
 }
 
 // Where the members of all arguments are constant, so are those of the result.
@@ -100,13 +104,13 @@ void Evaluator::State::member_by_member(NodeId id, const NodeStep& of, std::size
   bool constant = n > 2;
   for (std::size_t i = 0; i < of.arity; ++i)
     constant = constant && (step(of.arguments[i]).constant || coarse(graph->step(of.arguments[i]).level));
-  step(id).constant = constant;
+  fresh_constant = constant;
   if (constant) n = 2;
   else
     for (std::size_t i = 0; i < of.arity; ++i) flatten(of.arguments[i]);
   const Kernels& kernel = kernels();
-  double* column = of.shape == Shape::column ? this->column(id).data() : nullptr;
-  Truth* mask = of.shape == Shape::mask ? this->mask(id).data() : nullptr;
+  double* column = fresh_column.data();
+  Truth* mask = fresh_mask.data();
   const auto x = [&](std::size_t i) { return number(of.arguments[i]); };
   const auto m = [&](std::size_t i) { return truth(of.arguments[i]); };
   switch (of.op) {
@@ -151,7 +155,7 @@ void Evaluator::State::member_by_member(NodeId id, const NodeStep& of, std::size
   }
 }
 
-void Evaluator::State::spread(NodeId id, const NodeStep& of) {
+void Evaluator::State::spread(const NodeStep& of) {
   const NodeId from = of.arguments[0];
   flatten(from);
   const auto container = topology->containing(of.level, graph->step(from).level);
@@ -160,8 +164,8 @@ void Evaluator::State::spread(NodeId id, const NodeStep& of) {
     for (Slot slot = 0; slot < container.size(); ++slot)
       to[slot] = container[slot] == no_slot ? nothing : values[container[slot]];
   };
-  if (of.shape == Shape::column) spread_to(column(id), column(from), absent);
-  else spread_to(mask(id), mask(from), Truth::unknown);
+  if (of.shape == Shape::column) spread_to(fresh_column, column(from), absent);
+  else spread_to(fresh_mask, mask(from), Truth::unknown);
 }
 
 void Evaluator::State::reduce(NodeId id, const NodeStep& of) {
@@ -180,11 +184,11 @@ void Evaluator::State::reduce(NodeId id, const NodeStep& of) {
   }
   const GroupFold::Of members{*at.groups, peers, level == Level::rank};
   if (graph->step(from).shape == Shape::column)
-    return fold.column(of.op, node.attributes.number, members, column(from), column(id));
-  if (of.op == Op::m_count) return fold.count(members, mask(from), column(id));
+    return fold.column(of.op, node.attributes.number, members, column(from), fresh_column);
+  if (of.op == Op::m_count) return fold.count(members, mask(from), fresh_column);
   if (of.arity > 1) flatten(of.arguments[1]);
   const double& literal = node.attributes.number;
-  fold.truths(of.op, of.arity > 1 ? number(of.arguments[1]) : Operand{&literal, true}, members, mask(from), mask(id));
+  fold.truths(of.op, of.arity > 1 ? number(of.arguments[1]) : Operand{&literal, true}, members, mask(from), fresh_mask);
 }
 
 }  // namespace tocsin::stream

@@ -72,20 +72,18 @@ std::string key_of(const Node& node) {
   return key.take();
 }
 
-// Whether each of its values depends on its arguments at this tick alone, and is written.
-bool writes_all_members(const Node& node) {
-  const Operation& entry = operation(node.op);
+Source source_of(const Node& node) {
   switch (node.op) {
     case Op::constant:
     case Op::window:
-    case Op::finding:
+    case Op::finding: return Source::nothing;
     case Op::state:
     case Op::freeze:
+    case Op::job_age:
     case Op::f_now:
-    case Op::f_ever: return false;
-    case Op::spread:
-    case Op::at: return true;
-    default: return entry.on != Shape::window && (!node.attributes.group || node.attributes.group == Group::peers);
+    case Op::f_ever: return Source::leaf;
+    case Op::is: return Source::texts;
+    default: return operation(node.op).on == Shape::window ? Source::window : Source::arguments;
   }
 }
 
@@ -101,14 +99,16 @@ NodeId Graph::intern(Node node) {
   const auto [place, fresh] = by_key_.try_emplace(std::move(key), static_cast<NodeId>(nodes_.size()));
   if (fresh) {
     const Level level = node.type.level;
-    NodeStep step{node.op, node.type.shape, level, operation(node.op).on == Shape::window};
-    step.lends = level != Level::none && level != Level::job && writes_all_members(node);
+    NodeStep step{node.op, node.type.shape, level};
+    step.source = source_of(node);
+    if (step.source == Source::window) step.reading = readings_++;
     step.arity = static_cast<std::uint8_t>(node.arguments.size());
     assert(node.arguments.size() <= step.arguments.size());
     std::copy(node.arguments.begin(), node.arguments.end(), step.arguments.begin());
     std::copy(node.forms.begin(), node.forms.end(), step.forms.begin());
-    steps_.resize(nodes_.size());
     steps_.push_back(step);
+    for (const NodeId argument : node.arguments) users_[static_cast<std::size_t>(argument)].push_back(place->second);
+    users_.emplace_back();
     nodes_.push_back(std::move(node));
     keys_.push_back(place->first);
   }
@@ -159,7 +159,12 @@ PeersId Graph::peers(std::vector<std::string> coordinates) {
 
 void Graph::truncate(std::size_t mark) {
   assert(mark <= nodes_.size());
-  for (std::size_t i = mark; i < nodes_.size(); ++i) by_key_.erase(keys_[i]);
+  for (std::size_t i = nodes_.size(); i-- > mark;) {
+    for (const NodeId argument : nodes_[i].arguments) users_[static_cast<std::size_t>(argument)].pop_back();
+    if (steps_[i].source == Source::window) --readings_;
+    by_key_.erase(keys_[i]);
+  }
+  steps_.resize(mark), users_.resize(mark);
   nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(mark), nodes_.end());
   keys_.erase(keys_.begin() + static_cast<std::ptrdiff_t>(mark), keys_.end());
 }

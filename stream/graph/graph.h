@@ -104,13 +104,17 @@ struct Node {
 // What was joined of more masks is several nodes.
 inline constexpr std::size_t most_arguments = 10;
 
+// Whether a node can have other values though its arguments have the same: of a constant never, of a leaf at each tick,
+// of a window's reduction when what it reads has changed, and of is(…) when a text has got a number.
+enum class Source : std::uint8_t { arguments, nothing, leaf, window, texts };
+
 // What an evaluator reads of a node at each tick, in few bytes: attempts that one graph judges share it.
 struct NodeStep {
   Op op{};
   Shape shape = Shape::column;
   Level level = Level::none;
-  bool of_window = false;
-  bool lends = false;  // each value depends on the arguments at this tick alone, and is written
+  Source source = Source::arguments;
+  std::uint16_t reading = 0;  // of a window's reduction: its number among them
   std::uint8_t arity = 0;
   std::array<NodeId, most_arguments> arguments{};
   std::array<MaskForm, most_arguments> forms{};
@@ -137,6 +141,8 @@ class Graph {
 
   [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   [[nodiscard]] const NodeStep& step(NodeId id) const { return steps_[static_cast<std::size_t>(id)]; }
+  // The nodes that take its values, ascending.
+  [[nodiscard]] std::span<const NodeId> users(NodeId id) const { return users_[static_cast<std::size_t>(id)]; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   [[nodiscard]] std::span<const std::string> coordinates(PeersId id) const {
     return peers_[static_cast<std::size_t>(id)];
@@ -163,7 +169,9 @@ class Graph {
 
   const SignalTable* signals_;
   std::vector<Node> nodes_;
-  std::vector<NodeStep> steps_;    // of each node; behind those, of nodes that were truncated
+  std::vector<NodeStep> steps_;  // of each node
+  std::vector<std::vector<NodeId>> users_;
+  std::uint16_t readings_ = 0;
   std::vector<std::string> keys_;  // of each node, to remove it from by_key_
   std::unordered_map<std::string, NodeId> by_key_;
   std::vector<std::vector<std::string>> peers_;

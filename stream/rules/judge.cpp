@@ -76,6 +76,7 @@ void Judge::run(const Scheduler::Due& due) {
   if (due.at_end) moment_.now = facts_.end;
   ++context_.counters->ticks;
   evaluator_.begin_tick();
+  if (context_.evaluate_all) evaluator_.forget();
   if (const std::size_t gaps = facts_.coverage.gaps(due.run_at); gaps != gaps_) gaps_ = gaps, age_anew();
   const bool looked_at = context_.digest_columns || observed();
   steady_.begin_tick(due.run_at, facts_.end == never && !looked_at && !context_.evaluate_all &&

@@ -25,6 +25,7 @@ class Symbols {
   double intern(std::string_view text);                    // absent beyond the limit
   [[nodiscard]] double find(std::string_view text) const;  // absent if no record contains it
   [[nodiscard]] std::optional<std::string> text(double symbol) const;
+  [[nodiscard]] std::size_t size() const noexcept { return texts_.size(); }
   // How many texts were over the limit since the last call.
   [[nodiscard]] std::uint64_t take_refused() noexcept { return std::exchange(refused_, 0); }
 

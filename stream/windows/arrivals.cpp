@@ -58,12 +58,14 @@ void Arrivals::note_change(Slot slot, Time arrival, double value) {
 }
 
 void Arrivals::note(Slot slot, Time arrival, double value, std::size_t members) {
+  ++version_;
   widen(members);
   note_one(slot, arrival);
   if (changes_) note_change(slot, arrival, value);
 }
 
 void Arrivals::note(std::span<const Slot> slots, Time arrival, std::size_t members) {
+  ++version_;
   widen(members);
   // The usual case compares with what stays the same from slot to slot: without these copies, the compiler reads it
   // anew after each write.

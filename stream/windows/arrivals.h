@@ -33,7 +33,9 @@ class Arrivals {
   }
 
   // The same for one member that is already known, if values do not count as changes.
-  void note_again(Slot slot, Time arrival) { note_one(slot, arrival); }
+  void note_again(Slot slot, Time arrival) { ++version_, note_one(slot, arrival); }
+  // Changes with each arrival.
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
   [[nodiscard]] std::size_t members() const noexcept { return members_.size(); }
 
   [[nodiscard]] bool any() const noexcept { return !members_.empty(); }
@@ -91,6 +93,7 @@ class Arrivals {
   bool changes_;
   Duration coded_{};  // the interval that code_ encodes
   std::uint16_t code_ = 0;
+  std::uint64_t version_ = 0;
   std::vector<Member> members_;
   std::vector<Codes> earlier_;  // allocated when a run first ends
   std::vector<Time> changed_;

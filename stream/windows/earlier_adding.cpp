@@ -90,7 +90,8 @@ void History::add_to(EarlierAttempts& earlier, Time start, Time end, const Sourc
   for (std::uint32_t id = 0; id < s.table.size(); ++id) {
     const auto windows = s.earlier.of(static_cast<SignalId>(id));
     if (windows.empty()) continue;
-    const auto zeros = s.zeros.over(s.table.all()[id], start, end, coverage, s.topology);
+    const std::uint32_t column = s.zeros.column(s.table.all()[id], *windows.front());
+    const auto zeros = s.zeros.over(column, {start, end}, coverage, s.topology);
     for (const WindowSpec* window : windows)
       s.open(static_cast<SignalId>(id))->add_to(earlier, *window, s.topology, zeros.values, text);
   }

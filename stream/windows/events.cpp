@@ -96,6 +96,18 @@ bool EventFilters::pass(const Happening& event) const {
   return true;
 }
 
+Time Events::oldest(const EventView& view) const noexcept {
+  if (view.cursor != base_ + log_.size()) return long_ago;
+  Time oldest = never;
+  for (const MemberEvents& member : view.members) {
+    if (!member.let_go.empty()) oldest = std::min(oldest, member.let_go.front().at);
+    if (member.numbers.empty()) continue;
+    const Happening* const first = number(member.numbers.front());
+    oldest = std::min(oldest, first == nullptr ? long_ago : first->at);
+  }
+  return oldest;
+}
+
 EventView Events::make_view(const WindowSpec& spec) {
   return EventView{spec, EventFilters{spec.filters, names_, symbols_}, {}, 0, long_ago};
 }

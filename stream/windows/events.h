@@ -108,10 +108,16 @@ class Events {
 
   [[nodiscard]] std::vector<EventView>& views() noexcept { return views_; }
   [[nodiscard]] EventView* find(const WindowSpec& spec);
+  [[nodiscard]] const EventView* find(const WindowSpec& spec) const { return const_cast<Events*>(this)->find(spec); }
   // A window that was not declared, built from the retained events.
   [[nodiscard]] EventView make_view(const WindowSpec& spec);
   // Whether all events after `from` are retained.
   [[nodiscard]] bool complete_after(Time from) const noexcept { return dropped_through_ <= from; }
+  // How many events are no longer retained.
+  [[nodiscard]] std::uint64_t dropped() const noexcept { return base_; }
+  // Since when the view has had its events, if it has taken all: the T of the oldest; never: it has none. long_ago: it
+  // has not taken all.
+  [[nodiscard]] Time oldest(const EventView& view) const noexcept;
   // How many events were dropped while a window still counted them, since the last call.
   [[nodiscard]] std::uint64_t take_let_go() noexcept { return std::exchange(let_go_, 0); }
 

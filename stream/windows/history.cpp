@@ -12,6 +12,12 @@ namespace {
 
 std::size_t index(SignalId id) noexcept { return static_cast<std::size_t>(id); }
 
+// Whether an empty window counts as 0.
+bool counts_nothing(Op op, const WindowSpec& window) noexcept {
+  return (op == Op::w_count || op == Op::w_repeats || op == Op::w_distinct) &&
+         !(window.full && window.span == WindowSpec::Span::points);
+}
+
 }  // namespace
 
 History::State::State(std::shared_ptr<const Retention> retained, const Topology& of, const Symbols* symbols_of)
@@ -43,9 +49,10 @@ SignalHistory* History::State::open(SignalId signal) {
 }
 
 // `nothing`: no member has anything in the window, and `out` was not written.
-bool History::State::fill_zeros(const SignalDefinition& definition, const SignalHistory* signal, bool nothing,
-                                Time from, Time to, const SourceCoverage& sources, std::span<double> out) {
-  const auto [none, constant] = zeros.over(definition, from, to, sources, topology);
+bool History::State::fill_zeros(const WindowSpec& window, const SignalHistory* signal, bool nothing, TimeRange range,
+                                const SourceCoverage& sources, std::span<double> out) {
+  const SignalDefinition& definition = table[window.signal];
+  const auto [none, constant] = zeros.over(zeros.column(definition, window), range, sources, topology);
   const bool reserved = definition.owner == Level::rank;
   const double first = reserved && !(signal && signal->arrivals.ever(reserved_slot)) ? absent : none.front();
   if (nothing && constant) return is_constant(out, first, none.back());
@@ -102,7 +109,8 @@ bool History::reduce(const Node& reduction, const WindowSpec& window, Column oth
   bool constant = reduce_so_far(reduction, window, other, moment, coverage, out);
   const SignalDefinition& definition = state_->table[window.signal];
   if (definition.source.empty()) return constant;
-  const auto [covered, same] = state_->zeros.over(definition, of.from, of.to, coverage, state_->topology);
+  Zeros& zeros = state_->zeros;
+  const auto [covered, same] = zeros.over(zeros.column(definition, window), of, coverage, state_->topology);
   if (constant && !same) std::fill(out.begin() + 2, out.end(), out[1]);
   constant = constant && same;
   for (std::size_t slot = 0; slot < (constant ? 2 : out.size()); ++slot)
@@ -143,20 +151,53 @@ bool History::reduce_so_far(const Node& reduction, const WindowSpec& window, Col
                          ? SignalHistory::Found::nothing
                          : signal->reduce(reduction, window, other, moment.tick, applied_to, moment.attempt_start, out);
   const bool rate = definition.kind == SignalKind::event && reduction.op == Op::w_rate;
-  const bool all_points = window.full && window.span == WindowSpec::Span::points;
-  const bool counts = !all_points && (reduction.op == Op::w_count || reduction.op == Op::w_repeats ||
-                                      reduction.op == Op::w_distinct || rate);
+  const bool counts = counts_nothing(reduction.op, window) || rate;
   if (found == SignalHistory::Found::not_retained) return is_constant(out, absent, absent);
   const bool nothing = found == SignalHistory::Found::nothing;
   if (!counts) return nothing && is_constant(out, absent, absent);
-  TimeRange over = time_range(window, moment.tick, moment.attempt_start);
-  if (window.span != WindowSpec::Span::time) over.from = moment.attempt_start;
-  const bool constant = s.fill_zeros(definition, signal, nothing, over.from, over.to, coverage, out);
+  const TimeRange over = State::counted(window, moment);
+  const bool constant = s.fill_zeros(window, signal, nothing, over, coverage, out);
   if (!rate) return constant;
   const double elapsed = seconds(over.to - over.from);
   for (double& x : out.first(constant ? 2 : out.size()))
     if (is_number(x)) x = elapsed > 0 ? x / elapsed : absent;
   return constant;
+}
+
+Leaves::Reading History::reading(const Node& reduction, const WindowSpec& window, const Moment& moment,
+                                 const SourceCoverage& coverage) {
+  State& s = *state_;
+  Leaves::Reading reading;
+  const Op op = column_of(reduction.op);
+  const bool timed = window.span == WindowSpec::Span::time;
+  if (window.span == WindowSpec::Span::earlier || moment.attempt_end != never || op == Op::w_age ||
+      op == Op::w_interval || op == Op::w_rate || op == Op::w_time_to || !wants(window.signal))
+    return reading;
+  const SignalHistory* const signal = s.find(window.signal);
+  const TimeRange range = time_range(window, moment.tick, moment.attempt_start);
+  reading.from = moment.tick;
+  if (signal != nullptr) reading.content = signal->version(), reading.until = signal->unchanged_until(window, range);
+  const bool full = timed && window.full;
+  if (full && range.from < moment.attempt_start)
+    reading.until = std::min(reading.until, moment.attempt_start + window.over);
+  const SignalDefinition& definition = s.table[window.signal];
+  if (!counts_nothing(op, window) && !(full && !definition.source.empty())) return reading;
+  reading.zeros_of = s.zeros.column(definition, window);
+  (void)s.zeros.over(reading.zeros_of, State::counted(window, moment), coverage, s.topology);
+  reading.zeros = s.zeros.version(reading.zeros_of);
+  return reading;
+}
+
+bool History::same(const WindowSpec& window, const Leaves::Reading& reading, const Moment& moment,
+                   const SourceCoverage& coverage) {
+  State& s = *state_;
+  if (moment.tick < reading.from || moment.tick >= reading.until || moment.attempt_end != never) return false;
+  s.see_early(moment.now);
+  const SignalHistory* const signal = s.find(window.signal);
+  if (reading.content != (signal == nullptr ? 0 : signal->version())) return false;
+  if (reading.zeros_of == Leaves::Reading{}.zeros_of) return true;
+  (void)s.zeros.over(reading.zeros_of, State::counted(window, moment), coverage, s.topology);
+  return reading.zeros == s.zeros.version(reading.zeros_of);
 }
 
 namespace {

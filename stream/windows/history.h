@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stream/graph/evaluator.h"
 #include "stream/graph/graph.h"
 #include "stream/topology/topology.h"
 #include "stream/values/archive.h"
@@ -104,6 +105,12 @@ class History {
   // the reserved one) are constant, and only the first two values were written.
   bool reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment,
               const SourceCoverage& coverage, std::span<double> out);
+
+  // What reduce() has read at `moment`, and whether it would write the same at a later one.
+  Leaves::Reading reading(const Node& reduction, const WindowSpec& window, const Moment& moment,
+                          const SourceCoverage& coverage);
+  bool same(const WindowSpec& window, const Leaves::Reading& reading, const Moment& moment,
+            const SourceCoverage& coverage);
 
   // ---- windows over "earlier": the attempts before.
   // They read `earlier` from now on; `texts` has the number of each of its texts here, and `before` attempts began

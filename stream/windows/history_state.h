@@ -174,7 +174,13 @@ struct History::State {
                       const RecordOrder& order);
 
   // ---- reading
-  bool fill_zeros(const SignalDefinition& definition, const SignalHistory* signal, bool nothing, Time from, Time to,
+  // Over which an empty window counts: of points and of the attempt, all of it so far.
+  static TimeRange counted(const WindowSpec& window, const Moment& moment) {
+    TimeRange range = time_range(window, moment.tick, moment.attempt_start);
+    if (window.span != WindowSpec::Span::time) range.from = moment.attempt_start;
+    return range;
+  }
+  bool fill_zeros(const WindowSpec& window, const SignalHistory* signal, bool nothing, TimeRange range,
                   const SourceCoverage& coverage, std::span<double> out);
 };
 

@@ -81,6 +81,7 @@ void adopt_rows(RowSide<T>& side, RowSide<T>& old, Time clock) {
 }  // namespace
 
 void SignalHistory::take_rows(SignalHistory& other) {
+  ++changes_;
   if_rows([&](auto& side) {
     if (auto* taken = std::get_if<std::remove_reference_t<decltype(side)>>(&other.rows_)) side.rows.take(taken->rows);
   });

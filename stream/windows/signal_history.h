@@ -69,6 +69,7 @@ class SignalHistory {
     bool changed = close_rows(clock);
     if (points_) points_->apply(clock, [&](const Point& p) { on_applied(p.slot, p.at), changed = true; });
     if (events_) events_->apply(clock, [&](const Happening& e) { on_applied(e.slot, e.at), changed = true; });
+    if (changed) ++changes_;
     return changed;
   }
   // All that was due before `clock` has run. No later tick comes before `clock` less a window's settle, so windows
@@ -88,6 +89,14 @@ class SignalHistory {
   // that says that there was none.
   void add_to(EarlierAttempts& earlier, const WindowSpec& window, const Topology& topology,
               std::span<const double> zeros, const std::function<std::optional<std::string>(double)>& text);
+
+  // Changes with whatever a reduction can read, but for the time; never 0.
+  [[nodiscard]] std::uint64_t version() const noexcept {
+    return 1 + changes_ + arrivals.version() + (events_ ? events_->dropped() : 0);
+  }
+  // The first tick at which the window can hold other values than at this one, if nothing is written; long_ago: the
+  // next.
+  [[nodiscard]] Time unchanged_until(const WindowSpec& window, TimeRange range) const;
 
   Arrivals arrivals;
 
@@ -141,6 +150,7 @@ class SignalHistory {
   ReductionScratch* scratch_;  // the history's
   Duration reach_{};           // over + lag + settle of the raw windows
   Duration longest_{};         // of all time windows
+  std::uint64_t changes_ = 0;  // how often rows closed, or records were applied
   std::variant<std::monostate, RowSide<float>, RowSide<double>> rows_;
   std::optional<Points> points_;
   std::optional<Events> events_;

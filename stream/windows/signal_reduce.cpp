@@ -151,6 +151,41 @@ bool SignalHistory::last_event_arrivals(const WindowSpec& window, Time tick, Tim
   return true;
 }
 
+Time SignalHistory::unchanged_until(const WindowSpec& window, TimeRange range) const {
+  // While nothing enters a window over time, it changes when the oldest that it holds leaves: its lag grows at most.
+  const auto leaves = [&](Time oldest) {
+    return oldest == never || oldest == long_ago ? oldest : oldest + window.over;
+  };
+  const bool attempt = window.span == Span::attempt;
+  if (events_) {
+    const EventView* const view = events_->find(window);
+    if (view == nullptr) return long_ago;
+    const Time oldest = events_->oldest(*view);
+    return attempt && oldest != long_ago ? never : leaves(oldest);
+  }
+  if (points_ && (window.span == Span::points || (attempt && definition_->points))) {
+    const std::uint64_t all = points_->taken_through();
+    const auto taken = [&](const auto& views) {
+      return std::ranges::any_of(views, [&](const auto& view) {
+        if constexpr (requires { view.spec(); }) return view.cursor == all && same_values(view.spec(), window);
+        else return view.cursor == all && same_values(view.spec, window);
+      });
+    };
+    return (attempt ? taken(points_->attempts) : taken(points_->windows)) ? never : long_ago;
+  }
+  Time until = long_ago;
+  if_rows([&](const auto& side) {
+    const auto& closed = side.rows.closed();
+    const RowGrid& grid = side.rows.grid();
+    const Time newest = closed.empty() ? long_ago : grid.end(closed.back().number);
+    const Time reached = window.baseline() ? range.from - 2 * Panes<float>::rows_a_pane * grid.length : range.to;
+    if (newest > reached) return;
+    const std::size_t first = side.rows.after(grid.through(range.from));
+    until = attempt || first == closed.size() ? never : leaves(grid.end(closed[first].number));
+  });
+  return until;
+}
+
 SignalHistory::Found SignalHistory::reduce(const Node& node, const WindowSpec& window, Column other, Time tick,
                                            Time applied_to, Time attempt_start, std::span<double> out) {
   if (events_) return reduce_events(node, window, tick, applied_to, attempt_start, out);

@@ -1,41 +1,52 @@
 #include "stream/windows/zeros.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "stream/values/value.h"
 
 namespace tocsin::stream {
 
-Zeros::Found Zeros::over(const SignalDefinition& signal, Time from, Time to, const SourceCoverage& coverage,
-                         const Topology& topology) {
-  const bool event = signal.kind == SignalKind::event;
-  for (const Kept& kept : kept_)
-    if (kept.used && kept.coverage == coverage.version() && kept.topology == topology.version() && kept.from == from &&
-        kept.to == to && kept.level == signal.owner && kept.event == event && kept.source == signal.source)
-      return {kept.values, kept.constant};
+std::uint32_t Zeros::column(const SignalDefinition& signal, const WindowSpec& window) {
+  const bool event = signal.kind == SignalKind::event, timed = window.span == WindowSpec::Span::time;
+  const Duration over = timed ? window.over : Duration{};
+  const auto same = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
+    return kept.level == signal.owner && kept.event == event && kept.timed == timed && kept.over == over &&
+           kept.lag == window.lag && kept.source == signal.source;
+  });
+  if (same != kept_.end()) return static_cast<std::uint32_t>(same - kept_.begin());
+  kept_.push_back({signal.source, signal.owner, event, timed, over, window.lag, {}, 0, 0, 0, false, {}});
+  return static_cast<std::uint32_t>(kept_.size() - 1);
+}
 
-  Kept& kept = kept_[oldest_];
-  oldest_ = (oldest_ + 1) % kept_.size();
-  kept.used = true, kept.event = event;
-  kept.source = signal.source, kept.level = signal.owner;
-  kept.from = from, kept.to = to;
+Zeros::Found Zeros::over(std::uint32_t column, TimeRange range, const SourceCoverage& coverage,
+                         const Topology& topology) {
+  Kept& kept = kept_[column];
+  if (kept.version > 0 && kept.coverage == coverage.version() && kept.topology == topology.version() &&
+      kept.range.from == range.from && kept.range.to == range.to)
+    return {kept.values, kept.constant};
+  kept.range = range;
   kept.coverage = coverage.version(), kept.topology = topology.version();
-  const std::size_t members = topology.size(signal.owner);
+  const std::size_t members = topology.size(kept.level);
   bool constant = true;
-  if (signal.source.empty()) covered_.assign(members, event ? 0 : 1);
-  else constant = coverage.over(signal.source, signal.owner, topology, from, to, covered_);
-  const auto existing = topology.existing(signal.owner);
+  if (kept.source.empty()) covered_.assign(members, kept.event ? 0 : 1);
+  else constant = coverage.over(kept.source, kept.level, topology, range.from, range.to, covered_);
+  const auto existing = topology.existing(kept.level);
   constant = constant && members > 1 && std::find(existing.begin() + 1, existing.end(), 0) == existing.end();
   const auto value = [&](std::size_t slot) {
-    const bool reserved = signal.owner == Level::rank && slot == reserved_slot;
+    const bool reserved = kept.level == Level::rank && slot == reserved_slot;
     return covered_[slot] && (existing[slot] || reserved) ? 0.0 : absent;
   };
-  kept.constant = constant;
+  before_.swap(kept.values);
   kept.values.resize(members);
   if (members > 0) kept.values[0] = value(0);
   if (constant) std::fill(kept.values.begin() + 1, kept.values.end(), value(1));
   else
     for (std::size_t slot = 1; slot < members; ++slot) kept.values[slot] = value(slot);
+  const bool same = kept.version > 0 && before_.size() == members &&
+                    std::memcmp(before_.data(), kept.values.data(), members * sizeof(double)) == 0;
+  if (!same || kept.constant != constant) ++kept.version;
+  kept.constant = constant;
   return {kept.values, kept.constant};
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "stream/graph/time_range.h"
 #include "stream/topology/topology.h"
 #include "stream/values/signal.h"
 #include "stream/windows/source_coverage.h"
@@ -13,8 +13,8 @@
 namespace tocsin::stream {
 
 // Decides whether an empty window counts as 0 or unknown: 0 for members whose source was live throughout. A signal
-// without a source is 0 unless it is an event. Many windows ask the same at a tick, so answers are cached until the
-// coverage or the topology changes. Owned by a History.
+// without a source is 0 unless it is an event. Many windows ask the same at a tick, so there is one column for all that
+// reach equally far back, which is computed again if the coverage or the topology changes. Owned by a History.
 class Zeros {
  public:
   // 0 or absent for each member of the signal's level. The reserved member's is 0 if it was covered: the caller decides
@@ -23,20 +23,25 @@ class Zeros {
     std::span<const double> values;
     bool constant;  // all but the first have one value
   };
-  Found over(const SignalDefinition& signal, Time from, Time to, const SourceCoverage& coverage,
-             const Topology& topology);
+  // The column for this window, by number.
+  [[nodiscard]] std::uint32_t column(const SignalDefinition& signal, const WindowSpec& window);
+  Found over(std::uint32_t column, TimeRange range, const SourceCoverage& coverage, const Topology& topology);
+  // Changes if the values do.
+  [[nodiscard]] std::uint64_t version(std::uint32_t column) const { return kept_[column].version; }
 
  private:
   struct Kept {
-    bool used = false, event = false, constant = false;
     std::string source;
     Level level{};
-    Time from{}, to{};
-    std::uint64_t coverage = 0, topology = 0;
+    bool event = false, timed = false;
+    Duration over{}, lag{};
+    TimeRange range{};
+    std::uint64_t coverage = 0, topology = 0, version = 0;
+    bool constant = false;
     std::vector<double> values;
   };
-  std::array<Kept, 8> kept_;
-  std::size_t oldest_ = 0;
+  std::vector<Kept> kept_;
+  std::vector<double> before_;
   std::vector<std::uint8_t> covered_;
 };
 

@@ -130,3 +130,27 @@ TEST_CASE("steps are kept in double and answer over the attempt") {
   }
   compare_with_oracle(recorded, random_records(seed, std::vector<std::string>{"step"}, 6, 500), seed);
 }
+
+TEST_CASE("answers that are known to be those of the tick before are, while records are few") {
+  const std::uint64_t seed = seed_of_run() + 5;
+  Recorded recorded;
+  recorded.add(signal("gauge"));
+  recorded.add(signal("dots", SignalKind::gauge, true));
+  for (WindowSpec spec : {recorded.window("gauge", 30s), recorded.window("gauge", 60s, 20s),
+                          recorded.window("gauge", 6min), recorded.window("gauge", 10min, 2min),
+                          recorded.attempt("gauge"), recorded.points("dots", 8, 2), recorded.attempt("dots")}) {
+    for (const Op op : {Op::w_last, Op::w_mean, Op::w_count, Op::w_median}) recorded.reduce(spec, op);
+    spec.full = true;
+    if (spec.span != WindowSpec::Span::attempt) recorded.reduce(spec, Op::w_max);
+  }
+  std::vector<Record> few;
+  for (const Record& record : random_records(seed, std::vector<std::string>{"gauge", "dots"}, 3, 6000))
+    if (record.sequence % 97 == 0 || (record.sequence > 4000 && record.sequence < 4200)) few.push_back(record);
+  for (double t = 0; t < 6000; t += t < 3000 ? 20 : 70)  // later, coverage breaks off again and again
+    recorded.coverage.extend("collector", Level::job, 0, at(t));
+  History history = recorded.open();
+  recorded.next_tick = at(5);
+  const auto answers = recorded.run(history, few, 0, few.size(), few.back().arrival + 30s);
+  CHECK(recorded.kept > answers.size() / 4);
+  CHECK(recorded.kept < answers.size());
+}

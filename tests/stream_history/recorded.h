@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -53,6 +54,7 @@ class Recorded {
   std::unique_ptr<Graph> graph;
   Topology topology;
   SourceCoverage coverage;
+  std::uint64_t kept = 0;  // how many answers were known to be those of the tick before
   Time start = at(0);
   Duration every = 5s;
   Time next_tick = at(5);  // moves as ticks run
@@ -68,6 +70,12 @@ class Recorded {
 
  private:
   void tick(History& history, Time tick, std::vector<Answer>& answers);
+  struct Before {  // of a reduction, at the tick before
+    Leaves::Reading reading;
+    std::uint64_t topology = 0;
+    std::vector<double> values;
+  };
+  std::map<NodeId, Before> before_;
 };
 
 // Random samples of a few ranks: gaps, NaN, infinities, repeats, delays up to beyond the lateness.

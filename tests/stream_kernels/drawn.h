@@ -118,12 +118,21 @@ class DrawnLeaves : public Leaves {
   // Of a window; those of every other signal are constant but for the first member, which the evaluator is given and
   // this writes out.
   std::vector<double> reduction(const Node& node, const WindowSpec& window, std::size_t n) const {
-    auto values = column(name_of(node) + static_cast<std::uint64_t>(window.signal) * 101, n);
+    const std::uint64_t name = name_of(node) + static_cast<std::uint64_t>(window.signal) * 101;
+    auto values = RandomValues{name * 7919 + since(window)}.column(n);
     if (constant(window, n)) std::fill(values.begin() + 2, values.end(), values[1]);
     return values;
   }
   bool constant(const WindowSpec& window, std::size_t n) const {
-    return n > 2 && (static_cast<std::uint64_t>(window.signal) + tick) % 2 == 0;
+    return n > 2 && (static_cast<std::uint64_t>(window.signal) + since(window)) % 2 == 0;
+  }
+  // The tick at which what the window holds has changed last: some windows change at every third.
+  std::uint64_t since(const WindowSpec& window) const {
+    return static_cast<std::uint64_t>(window.signal) % 3 == 0 ? tick : tick - tick % 3;
+  }
+  Reading reading(const Node&, const WindowSpec& window) override { return {since(window)}; }
+  bool same(const Node&, const WindowSpec& window, const Reading& reading) override {
+    return reading.content == since(window);
   }
   std::vector<Truth> mask(std::uint64_t name, std::size_t n) const { return RandomValues{name * 7919 + tick}.mask(n); }
   static std::uint64_t name_of(const Node& node) {

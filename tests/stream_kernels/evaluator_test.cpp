@@ -132,7 +132,7 @@ TEST_CASE("a graph gives what computing it member by member gives, while topolog
       const auto mark = graph.mark();
       for (int script = 0; script < 2; ++script) {  // other nodes under the same ids
         rules.append(20);
-        // A few rules, and then all; what was lent in between is read below, in any order.
+        // A few rules, and then all; they are read below, in any order.
         std::vector<NodeId> roots, all = graph.reach(rules.nodes());
         for (const NodeId id : rules.nodes())
           if (random.below(5) == 0) roots.push_back(id);
@@ -242,6 +242,7 @@ TEST_CASE("a node runs once a tick, and has no value at the next before it runs 
       ++reductions;
       return DrawnLeaves::reduce(node, window, other, out);
     }
+    bool same(const Node&, const WindowSpec&, const Reading&) override { return false; }
   } leaves;
   Evaluator evaluator{graph, world.topology, leaves};
   evaluator.begin_tick();
