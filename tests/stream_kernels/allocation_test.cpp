@@ -80,7 +80,7 @@ TEST_CASE("a node is computed again only if an argument has changed, or what its
   const NodeId x = *graph.apply(Op::w_mean, std::array{graph.window({})});
   const NodeId high = *graph.apply(Op::above, std::array{x, graph.constant(10)});
   const NodeId answer = *graph.apply(Op::conjunction, std::array{high, *graph.apply(Op::known, std::array{x})});
-  class Told final : public Ones {
+  class Given final : public Ones {
    public:
     double value = 1;
     bool changed = false;
