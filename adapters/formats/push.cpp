@@ -83,7 +83,7 @@ class Reading {
     const auto bytes = encoder_.encode(open.builder.entry());
     if (bytes.size() > largest_entry)
       return Error{Errc::too_large, "a record of job " + job + " takes more than 2 MB: write shorter ones"};
-    pushed_.entries.push_back({job, {bytes.begin(), bytes.end()}});
+    pushed_.entries.push_back({job, {bytes.begin(), bytes.end()}, {}});
     open.builder.clear();
     open.bytes = 0;
     return {};

@@ -10,7 +10,7 @@
 #include "stream/values/result.h"
 #include "stream/values/time.h"
 
-// What is posted to /api/v1/push: JSON lines, which become messages of the telemetry topic.
+// What anybody posts to /api/v1/push: JSON lines, which become messages of the telemetry topic.
 namespace tocsin::adapters::formats {
 
 struct PushSettings {
@@ -24,8 +24,10 @@ struct PushSettings {
 stream::Result<PushSettings> push_settings(const std::map<std::string, std::string>& query, stream::Time now);
 
 struct PushedEntry {
-  std::string job;
+  std::string job;                 // empty: a watermark
   std::vector<std::byte> message;  // an encoded entry
+  std::string source{};            // that its records, or its watermark, are of; empty: none
+  bool last = false;               // nothing follows from this source
 };
 struct Pushed {
   std::size_t records = 0, jobs = 0;

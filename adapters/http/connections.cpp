@@ -128,7 +128,12 @@ class Conversation {
       asked.refusal = plain(400, "the path of the request is malformed");
       return asked;
     }
-    asked.request = {std::string{request.method()}, std::move(target->path), std::move(target->query), {}};
+    asked.request = {std::string{request.method()},
+                     std::move(target->path),
+                     std::move(target->query),
+                     {},
+                     std::string{request.field("Content-Type")},
+                     std::string{request.field("Content-Encoding")}};
     const std::string& method = asked.request.method;
     const auto found = shared_->routes.find(method, asked.request.path);
     if (const auto* route = std::get_if<const Route*>(&found)) asked.route = *route;
@@ -194,7 +199,7 @@ class Conversation {
     for (const auto& [name, value] : response.headers) fields.emplace_back(name, value);
     if (response.status == 401) fields.emplace_back("WWW-Authenticate", extra);
     if (response.status == 405) fields.emplace_back("Allow", extra);
-    if (response.status == 429) fields.emplace_back("Retry-After", "1");
+    if (response.status == 429 || response.status == 503) fields.emplace_back("Retry-After", "1");
     if (keeps != (version == 11))
       fields.emplace_back("Connection", keeps ? "keep-alive" : "close");  // not what is usual for the version
     fields.emplace_back("Content-Length", std::to_string(response.body.size()));

@@ -19,6 +19,7 @@ struct Request {
   std::string method, path;  // GET, /api/v1/jobs
   std::map<std::string, std::string> query;
   std::string body;
+  std::string type{}, encoding{};  // Content-Type and Content-Encoding, as they came
 };
 struct Response {
   unsigned status = 200;

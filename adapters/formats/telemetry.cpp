@@ -1,0 +1,114 @@
+#include "adapters/formats/telemetry.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "schemas/codec.h"
+
+namespace tocsin::adapters::formats {
+
+using stream::ControlRecord;
+using stream::Entry;
+using stream::Errc;
+using stream::Error;
+using stream::Result;
+
+namespace {
+
+Error malformed(std::string what) { return {Errc::malformed, std::move(what)}; }
+
+Error too_large() {
+  return {Errc::too_large, "the request has more than " + std::to_string(most_telemetry_bytes >> 20) +
+                               " MiB of messages: send them in several"};
+}
+
+Result<std::string> decompressed(std::string_view body) {
+  const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream{ZSTD_createDStream(), &ZSTD_freeDStream};
+  ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, 24);
+  std::string text;
+  ZSTD_inBuffer in{body.data(), body.size(), 0};
+  for (std::size_t left = 1; left != 0 || in.pos < in.size;) {
+    const std::size_t before = text.size(), consumed = in.pos;
+    text.resize(std::min(before + (1u << 20), most_telemetry_bytes + 1));
+    ZSTD_outBuffer out{text.data() + before, text.size() - before, 0};
+    left = ZSTD_decompressStream(stream.get(), &out, &in);
+    if (ZSTD_isError(left)) return malformed(std::string{"the body is not zstd: "} + ZSTD_getErrorName(left));
+    text.resize(before + out.pos);
+    if (text.size() > most_telemetry_bytes) return too_large();
+    if (out.pos == 0 && in.pos == consumed) return malformed("the body is not zstd: it is cut short");
+  }
+  return text;
+}
+
+// Only the log itself writes the other controls: they hold for all jobs.
+Result<void> may_be_pushed(const Entry& entry) {
+  const auto is_watermark = [](const ControlRecord& control) { return control.kind == ControlRecord::Kind::watermark; };
+  if (!std::all_of(entry.controls.begin(), entry.controls.end(), is_watermark))
+    return malformed("a beat, a seal or a pack, which only the log itself writes");
+  if (entry.subject.empty() == entry.controls.empty())
+    return malformed(entry.subject.empty() ? "no job" : "a watermark within the records of a job");
+  return {};
+}
+
+PushedEntry entry_of(const Entry& entry, std::span<const std::byte> message) {
+  PushedEntry pushed{std::string{entry.subject}, {message.begin(), message.end()}, std::string{entry.origin_source}};
+  for (const ControlRecord& control : entry.controls) {
+    pushed.source = control.source;
+    pushed.last = control.read_up_to == stream::source_ended;
+  }
+  return pushed;
+}
+
+}  // namespace
+
+Result<Pushed> read_telemetry(std::string_view body, std::string_view encoding) {
+  if (!encoding.empty() && encoding != "identity" && encoding != "zstd")
+    return malformed("Content-Encoding '" + std::string{encoding} + "': send zstd, or none");
+  std::string text;
+  if (encoding == "zstd") {
+    auto plain = decompressed(body);
+    if (!plain) return plain.error();
+    text = std::move(*plain);
+    body = text;
+  }
+  if (body.size() > most_telemetry_bytes) return too_large();
+  if (body.empty()) return malformed("no message: post messages, each behind its length");
+  schemas::Decoder decoder;
+  Pushed pushed;
+  std::set<std::string_view> jobs;
+  while (!body.empty()) {
+    const auto wrong = [number = pushed.records + 1](const Error& why) {
+      return Error{why.code, "message " + std::to_string(number) + ": " + why.message};
+    };
+    std::uint32_t length = 0;
+    if (body.size() < sizeof length) return wrong(malformed("the length is cut short"));
+    std::memcpy(&length, body.data(), sizeof length);
+    body.remove_prefix(sizeof length);
+    if (length > largest_telemetry_message)
+      return wrong({Errc::too_large, std::to_string(length) + " bytes, and at most " +
+                                         std::to_string(largest_telemetry_message) + " are taken"});
+    if (length > body.size())
+      return wrong(malformed(std::to_string(length) + " bytes are announced, and " + std::to_string(body.size()) +
+                             " are there"));
+    const auto message = std::as_bytes(std::span{body.substr(0, length)});
+    body.remove_prefix(length);
+    const auto entry = decoder.decode(message, {}, {}, {});
+    if (!entry) return wrong(malformed(entry.error().message));
+    if (auto right = may_be_pushed(**entry); !right) return wrong(right.error());
+    pushed.entries.push_back(entry_of(**entry, message));
+    ++pushed.records;
+  }
+  for (const PushedEntry& entry : pushed.entries)
+    if (!entry.job.empty()) jobs.insert(entry.job);
+  pushed.jobs = jobs.size();
+  return pushed;
+}
+
+}  // namespace tocsin::adapters::formats

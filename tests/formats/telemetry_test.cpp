@@ -1,0 +1,83 @@
+#include "adapters/formats/telemetry.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "schemas/codec.h"
+
+using namespace tocsin;
+using namespace tocsin::adapters::formats;
+
+namespace {
+
+std::string behind_its_length(std::span<const std::byte> message) {
+  const auto length = static_cast<std::uint32_t>(message.size());
+  std::string text(sizeof length, '\0');
+  std::memcpy(text.data(), &length, sizeof length);
+  return text.append(reinterpret_cast<const char*>(message.data()), message.size());
+}
+
+std::string posted(schemas::EntryBuilder& entry) { return behind_its_length(schemas::encode(entry.entry())); }
+
+schemas::EntryBuilder line_of(std::string_view job) {
+  schemas::EntryBuilder entry;
+  if (!job.empty()) entry.about(job);
+  entry.line({}, schemas::EntryBuilder::rank(0), "step 1");
+  return entry;
+}
+
+std::string problem(std::string_view body, std::string_view encoding = {}) {
+  const auto pushed = read_telemetry(body, encoding);
+  return pushed ? "" : pushed.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("messages are taken as they came, each with the job that it is keyed by") {
+  auto a = line_of("a"), b = line_of("b");
+  const std::string body = posted(a) + posted(b) + posted(a);
+  const auto pushed = read_telemetry(body, "identity");
+  REQUIRE(pushed);
+  CHECK(pushed->records == 3);
+  CHECK(pushed->jobs == 2);
+  std::string again;
+  for (const PushedEntry& entry : pushed->entries) again += behind_its_length(entry.message);
+  CHECK(again == body);
+  CHECK(pushed->entries[1].job == "b");
+}
+
+TEST_CASE("a watermark names its source, and says whether it is the last") {
+  schemas::EntryBuilder going, last;
+  going.watermark("journal/n1", stream::at_nanoseconds(1));
+  last.watermark("journal/n1", stream::source_ended);
+  const auto pushed = read_telemetry(posted(going) + posted(last), {});
+  REQUIRE(pushed);
+  REQUIRE(pushed->entries.size() == 2);
+  CHECK(pushed->entries[0].job.empty());
+  CHECK(pushed->entries[0].source == "journal/n1");
+  CHECK_FALSE(pushed->entries[0].last);
+  CHECK(pushed->entries[1].last);
+}
+
+TEST_CASE("a message that is cut short, damaged, of no job or the log's own is refused by its number") {
+  auto good = line_of("a"), without_job = line_of("");
+  schemas::EntryBuilder pack, beat, seal;
+  pack.pack("hash", {}, "text"), beat.beat(), seal.seal();
+  const std::string first = posted(good);
+  CHECK(problem("").starts_with("no message"));
+  CHECK(problem(first + "ab") == "message 2: the length is cut short");
+  CHECK(problem(first + first.substr(0, first.size() - 1)).starts_with("message 2: "));
+  CHECK(problem(first + std::string{"\x04\0\0\0abcd", 8}).starts_with("message 2: "));
+  CHECK(problem(posted(without_job)) == "message 1: no job");
+  for (schemas::EntryBuilder* own : {&pack, &beat, &seal})
+    CHECK(problem(first + posted(*own)) == "message 2: a beat, a seal or a pack, which only the log itself writes");
+  CHECK(read_telemetry(std::string{"\xff\xff\xff\x7f", 4}, {}).error().code == stream::Errc::too_large);
+}
+
+TEST_CASE("content that is not zstd, and another encoding, are refused") {
+  CHECK(problem("abc", "zstd").starts_with("the body is not zstd: "));
+  CHECK(problem("abc", "gzip") == "Content-Encoding 'gzip': send zstd, or none");
+}
