@@ -10,14 +10,15 @@
 #include "adapters/cli/service_commands.h"
 #include "adapters/cli/usage.h"
 #include "adapters/formats/alert_form.h"
-#include "adapters/kafka/pack_history.h"
+#include "adapters/kafka_service/kafka_backend.h"
 #include "adapters/packs/compile.h"
+#include "adapters/service/pack_history.h"
 
 namespace tocsin::adapters::cli {
 namespace {
 
-using kafka::KnownPack;
-using kafka::PackHistory;
+using service::KnownPack;
+using service::PackHistory;
 using stream::Errc;
 using stream::Error;
 using stream::Result;
@@ -34,11 +35,17 @@ Result<std::size_t> number_of_rules(const KnownPack& known) {
   return Error{Errc::refused, errors.empty() ? "it does not load" : dsl::describe(errors.front())};
 }
 
-Result<std::unique_ptr<PackHistory>> history_of(const kafka::Address& address) {
-  auto history = PackHistory::open(address);
-  if (!history) return history.error();
-  if (auto read = (*history)->read(); !read) return read.error();
-  return history;
+// What is announced in a cluster.
+struct Announced {
+  std::unique_ptr<kafka_service::PacksTopic> topic;
+  PackHistory history;
+};
+Result<Announced> announced_in(const kafka::Address& address) {
+  auto topic = kafka_service::PacksTopic::open(address, address.prefix + "-packs");
+  if (!topic) return topic.error();
+  PackHistory history{**topic};
+  if (auto read = history.read(); !read) return read.error();
+  return Announced{std::move(*topic), std::move(history)};
 }
 
 std::string state_of(const PackHistory& history, const KnownPack& known) {
@@ -48,9 +55,10 @@ std::string state_of(const PackHistory& history, const KnownPack& known) {
 }
 
 int list(const kafka::Address& address) {
-  const auto history = history_of(address);
-  if (!history) return cannot(history.error());
-  const auto all = (*history)->newest_first();
+  const auto there = announced_in(address);
+  if (!there) return cannot(there.error());
+  const PackHistory& history = there->history;
+  const auto all = history.newest_first();
   if (all.empty())
     return cannot({Errc::refused, "no instance of tocsin has run with these topics yet: there are no packs"});
   fmt::print("{:<32}  {:<20}  {:>5}  {}\n", "PACK", "ANNOUNCED", "RULES", "STATE");
@@ -58,7 +66,7 @@ int list(const kafka::Address& address) {
     const auto rules = number_of_rules(*known);
     fmt::print("{}  {}  {:>5}  {}{}\n", known->pack.hash,
                formats::typed_time(std::chrono::floor<std::chrono::seconds>(known->announced)),
-               rules ? std::to_string(*rules) : "-", state_of(**history, *known), rules ? "" : ", does not load here");
+               rules ? std::to_string(*rules) : "-", state_of(history, *known), rules ? "" : ", does not load here");
   }
   return 0;
 }
@@ -76,15 +84,16 @@ Result<const KnownPack*> find(const PackHistory& history, const std::string& has
 }
 
 int use(const kafka::Address& address, const std::string& hash) {
-  auto history = history_of(address);
-  if (!history) return cannot(history.error());
-  const auto found = find(**history, hash);
+  auto there = announced_in(address);
+  if (!there) return cannot(there.error());
+  PackHistory& history = there->history;
+  const auto found = find(history, hash);
   if (!found) return cannot(found.error());
   const stream::PackText pack = (*found)->pack;
   if (const auto rules = number_of_rules(**found); !rules)
     return cannot({Errc::refused, "pack " + pack.hash + " does not load here: " + rules.error().message});
-  const auto announced = (*history)->announced();
-  if (announced && announced->hash == pack.hash && (*history)->in_all_logs()) {
+  const auto announced = history.announced();
+  if (announced && announced->hash == pack.hash && history.in_all_logs()) {
     fmt::print("pack {} is in force already\n", pack.hash);
     return 0;
   }
@@ -94,14 +103,11 @@ int use(const kafka::Address& address, const std::string& hash) {
     left.insert(announced->hash);
   }
   left.erase(pack.hash);
-  auto appender = kafka::Appender::open(address);
+  auto appender = kafka_service::TelemetryAppender::open(address);
   if (!appender) return cannot(appender.error());
-  auto transactor = kafka::Transactor::open(address, address.prefix + "-packs");
-  if (!transactor) return cannot(transactor.error());
-  if (auto done = (*history)->announce(pack, std::move(left), **transactor, **appender); !done)
-    return cannot(done.error());
+  if (auto done = history.announce(pack, std::move(left), **appender); !done) return cannot(done.error());
   fmt::print("pack {} judges from {} on\n", pack.hash,
-             formats::typed_time(std::chrono::floor<std::chrono::seconds>((*history)->announced()->from)));
+             formats::typed_time(std::chrono::floor<std::chrono::seconds>(history.announced()->from)));
   return 0;
 }
 

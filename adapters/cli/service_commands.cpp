@@ -9,6 +9,8 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <tuple>
@@ -24,15 +26,18 @@
 #include "adapters/cli/usage.h"
 #include "adapters/config/config.h"
 #include "adapters/config/options.h"
+#include "adapters/disk_log/disk_backend.h"
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json.h"
 #include "adapters/formats/printable.h"
 #include "adapters/kafka/log.h"
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/kafka/topics.h"
-#include "adapters/service/ingest_role.h"
+#include "adapters/kafka_service/ingest_role.h"
+#include "adapters/kafka_service/kafka_backend.h"
 #include "adapters/service/push_role.h"
 #include "adapters/service/service.h"
+#include "adapters/wrap/run_directory.h"
 #include "adapters/wrap/wrap.h"
 #include "dsl/lua/problems.h"
 
@@ -90,8 +95,6 @@ stream::Result<config::Config> configuration(const ServiceArguments& arguments, 
     config.kafka.session_timeout = std::chrono::seconds{arguments.session_seconds};
   if (config.kafka.instance_id.empty()) config.kafka.instance_id = wrap::host();
   if (!arguments.rules.empty()) config.rules = arguments.rules;
-  if (config.kafka.brokers.empty())
-    return stream::Error{stream::Errc::refused, "name the cluster: --kafka ADDRESS, or --config FILE"};
   return config;
 }
 
@@ -124,11 +127,12 @@ service::Log plain_log() {
 }
 
 // The role that ingests, where the configuration has sources; else nothing.
-stream::Result<std::unique_ptr<service::IngestRole>> start_ingest(const config::Config& config,
-                                                                  const kafka::Address& address,
-                                                                  const service::Log& log, ServiceOutlet& outlet) {
-  if (config.ingest.sources.empty()) return std::unique_ptr<service::IngestRole>{};
-  service::IngestOptions options;
+stream::Result<std::unique_ptr<kafka_service::IngestRole>> start_ingest(const config::Config& config,
+                                                                        const kafka::Address& address,
+                                                                        const service::Log& log,
+                                                                        ServiceOutlet& outlet) {
+  if (config.ingest.sources.empty()) return std::unique_ptr<kafka_service::IngestRole>{};
+  kafka_service::IngestOptions options;
   options.kafka = address;
   options.group = {config.ingest.group, config.kafka.instance_id, config.kafka.session_timeout};
   options.sources = config.ingest.sources;
@@ -140,7 +144,63 @@ stream::Result<std::unique_ptr<service::IngestRole>> start_ingest(const config::
   options.pack = [&outlet] { return outlet.known_rules().pack; };
   options.log = [log](const std::string& line) { log("ingest: " + line); };
   options.show = [&outlet](std::vector<prometheus::SourceFigures> figures) { outlet.show(std::move(figures)); };
-  return std::make_unique<service::IngestRole>(std::move(options));
+  return std::make_unique<kafka_service::IngestRole>(std::move(options));
+}
+
+// What holds the log: a cluster, or a directory.
+struct Storage {
+  kafka::Address cluster;                   // without brokers: none
+  std::unique_ptr<disk_log::DiskLog> disk;  // null: a cluster
+  service::OpenAppender append;
+};
+
+std::filesystem::path log_directory(const config::Config& config) {
+  if (!config.log.directory.empty()) return config.log.directory;
+  const char* given = std::getenv("STATE_DIRECTORY");  // of systemd; several with colons
+  const std::string_view state = given == nullptr ? "" : given;
+  return (state.starts_with('/') ? std::filesystem::path{state.substr(0, state.find(':'))} : wrap::state_directory()) /
+         "log";
+}
+
+// Opens it, and says to the service how to.
+stream::Result<Storage> storage_of(const config::Config& config, service::ServiceOptions& options) {
+  Storage storage;
+  const auto warn = [log = options.log](const std::string& line) { log.warning(line); };
+  if (config.kafka.brokers.empty()) {
+    auto disk =
+        disk_log::DiskLog::open({log_directory(config), static_cast<int>(config.log.partitions), options.log, warn});
+    if (!disk) return disk.error();
+    storage.disk = std::move(*disk);
+    disk_log::DiskLog& log = *storage.disk;
+    storage.append = [&log]() -> stream::Result<std::unique_ptr<service::Appender>> {
+      return std::unique_ptr<service::Appender>{std::make_unique<disk_log::DiskAppender>(log)};
+    };
+    options.open = [&log] { return disk_log::DiskBackend::open(log); };
+    options.membership = std::to_string(log.partitions()) + " partitions";
+    return storage;
+  }
+  auto address = address_of(config);
+  if (!address) return address.error();
+  kafka::log_to([write = options.log.write](kafka::LogLevel level, const std::string& line) {
+    write(static_cast<service::Log::Level>(level), line);
+  });
+  if (auto fit = kafka_service::check_cluster(*address); !fit) return fit.error();
+  storage.cluster = *address;
+  storage.append = [cluster = *address] { return kafka_service::TelemetryAppender::open(cluster); };
+  const kafka::GroupOptions group{config.kafka.group, config.kafka.instance_id, config.kafka.session_timeout};
+  options.open = [backend = kafka_service::BackendOptions{*address, group, config.limits.queue_size,
+                                                          options.pack.pack->hash, warn}] {
+    return kafka_service::KafkaBackend::open(backend);
+  };
+  options.membership = "in group " + group.group + " as " + group.instance;
+  return storage;
+}
+
+// Of the server, for a browser.
+std::string page_address(const config::Config& config, std::uint16_t port) {
+  std::string host = config.http.listen.substr(0, config.http.listen.rfind(':'));
+  if (host == "0.0.0.0" || host == "[::]" || host.empty()) host = wrap::host();
+  return fmt::format("{}://{}:{}/", config.http.tls.certificate_file.empty() ? "http" : "https", host, port);
 }
 
 int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
@@ -148,17 +208,11 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   if (!config) return cannot(config.error());
   auto pack = load_pack_from(config->rules);
   if (!pack) return cannot(pack.error());
-  const auto address = address_of(*config);
-  if (!address) return cannot(address.error());
   service::ServiceOptions options;
-  options.kafka = *address;
-  options.group = {config->kafka.group, config->kafka.instance_id, config->kafka.session_timeout};
   options.pack = std::move(*pack);
   options.shard.most_state = static_cast<std::size_t>(config->limits.state_size);
   options.shard.save_every = config->limits.save_every;
-  options.queue_bytes = config->limits.queue_size;
   options.log = arguments.config.empty() ? plain_log() : configured_log(config->log);
-  kafka::log_to(options.log.write);
   service::ReloadRequests reloads;
   options.reloads = &reloads;
   options.load = [&rules = config->rules](const std::function<bool()>& stop) {
@@ -168,14 +222,19 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
     if (directory != "shipped") options.watched.emplace_back(directory);
   on_signal(SIGHUP, ask_to_reload);
   on_signal(SIGPIPE, SIG_IGN);  // who reads the log may go, and come again
-  if (auto fit = service::check_cluster(*address); !fit) return cannot(fit.error());
+  on_signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write
+  auto storage = storage_of(*config, options);
+  if (!storage) return cannot(storage.error());
   const StopSignals signals{[&log = options.log](const std::string& line) { log.error(line); }};
-  service::PushRole pushes{*address, service::push_limits(config->http.connections, config->http.body_bytes)};
+  service::PushRole pushes{storage->append, service::push_limits(config->http.connections, config->http.body_bytes)};
   ServiceOutlet outlet{*config, options.pack.pack, reloads, pushes};
   if (auto started = outlet.start(options.log); !started) return cannot(started.error());
   options.outlet = &outlet;
+  if (storage->disk)
+    options.log("the page is at " + page_address(*config, outlet.port()) + ", the log of records in " +
+                storage->disk->directory().string());
   options.log("serving on port " + std::to_string(outlet.port()));
-  const auto role = start_ingest(*config, *address, options.log, outlet);
+  const auto role = start_ingest(*config, storage->cluster, options.log, outlet);
   if (!role) return cannot(role.error());
   const auto& ingest = *role;
   options.stop = [&] {
@@ -234,12 +293,12 @@ std::string attempts_of_this_run() {
 
 void add_service_commands(CLI::App& app, int& status) {
   auto arguments = std::make_shared<ServiceArguments>();
-  auto* run =
-      app.add_subcommand("run", "Judge the jobs of a Kafka cluster as a service, alone or as one of several instances");
+  auto* run = app.add_subcommand(
+      "run", "Judge jobs as a service: on a log of its own, or as one of several instances on Kafka");
   add_option(*run, "--config", arguments->config, "FILE",
              "The configuration file, such as deploy/tocsin.yml; the options below override it");
   add_option(*run, "--kafka", arguments->kafka, "ADDRESS",
-             "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics]")
+             "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics] (default: a log of its own on disk)")
       ->check(is_kafka_address());
   add_rules_option(*run, arguments->rules, rules_text);
   run->add_option_function<std::vector<std::string>>(

@@ -68,6 +68,13 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
       else done(pushed.error());
     });
   };
+  providers.push_telemetry = [this](std::string body, std::string encoding, http::Providers::Done done) {
+    pushes_->push_telemetry(std::move(body), std::move(encoding),
+                            [done = std::move(done)](const stream::Result<service::PushCounts>& pushed) {
+                              if (pushed) done(formats::dump({{"accepted", pushed->records}}));
+                              else done(pushed.error());
+                            });
+  };
   providers.metrics = [this] { return metrics(); };
   providers.not_ready = [this] { return not_ready(); };
   http::add_api(*server_, std::move(providers));

@@ -40,7 +40,9 @@ struct Config {
   } ingest;
 
   struct Log {
-    std::string format = "logfmt", level = "info";
+    std::string format = "logfmt", level = "info";  // of the lines that the program writes
+    Path directory;                                 // of the embedded log
+    std::uint64_t partitions = 4;
   } log;
 
   struct Limits {

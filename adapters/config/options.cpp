@@ -9,7 +9,8 @@ constexpr std::uint64_t second = 1000, minute = 60 * second;
 constexpr std::uint64_t kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
 
 const Option of_kafka[] = {
-    {{"brokers", "The brokers to begin with.", Form::host_port, 0, no_limit, true},
+    {{"brokers", "The brokers to begin with. Without this section the service keeps the log itself, in log.directory.",
+      Form::host_port, 0, no_limit, true},
      [](Config& c) -> Place { return &c.kafka.brokers; }},
     {{"prefix", "The prefix of the topics' names: PREFIX.telemetry and so on.", Form::name},
      [](Config& c) -> Place { return &c.kafka.prefix; }},
@@ -108,6 +109,13 @@ const Option of_log[] = {
      [](Config& c) -> Place { return &c.log.format; }},
     {{"level", "The least important lines that are written.", Form::plain, 0, no_limit, false, log_levels},
      [](Config& c) -> Place { return &c.log.level; }},
+    {{"directory",
+      "Where the service keeps records, alerts and state if kafka.brokers names no broker: docs/run.md. Empty: the log "
+      "directory below $STATE_DIRECTORY, else below $XDG_STATE_HOME/tocsin, else below ~/.local/state/tocsin."},
+     [](Config& c) -> Place { return &c.log.directory; }},
+    {{"partitions", "The partitions of that log, each with a shard of its own. Cannot be changed later.", Form::plain,
+      1, 1024},
+     [](Config& c) -> Place { return &c.log.partitions; }},
 };
 const Option of_limits[] = {
     {{"queue_size", "Records of a partition that are fetched and not judged yet.", Form::plain, mib, 16 * gib},
@@ -130,7 +138,8 @@ const Section all_sections[] = {
     {"alertmanager", "Where alerts are posted.", of_alertmanager},
     {"http", "The server of /metrics, the API and reloads.", of_http},
     {"ingest", "Topics of other programs whose records become records of jobs: docs/ingest.md.", of_ingest},
-    {"log", "The log of the program, on standard error.", of_log},
+    {"log", "The lines that the program writes to standard error, and the log of records that it keeps without Kafka.",
+     of_log},
     {"limits", "Limits on what the program uses.", of_limits},
 };
 

@@ -108,6 +108,8 @@ void Reader::check_pairs() {
       wrong(at("ingest.sources"),
             fmt::format("ingest.sources reads {}, which is one of tocsin's own topics: name one of another program",
                         source.topic));
+  if (!config_.ingest.sources.empty() && config_.kafka.brokers.empty())
+    wrong(at("ingest.sources"), "ingest.sources are topics of Kafka: name its brokers in kafka.brokers");
   if (checks_files_ && !config_.ingest.nodes.empty() && problems_.empty())
     if (const auto nodes = config::read_nodes(config_.ingest.nodes); !nodes)
       problems_.emplace_back(std::pair{0, 0}, nodes.error().message);
@@ -116,7 +118,9 @@ void Reader::check_pairs() {
       const Place place = option.place(config_);
       const std::string name = joined(section.name, option.name);
       const auto* list = std::get_if<Texts*>(&place);
-      if (option.needed && list && (*list)->empty() && !given_.contains(name))
+      const auto in_section = given_.lower_bound(joined(section.name, ""));
+      const bool used = in_section != given_.end() && in_section->first.starts_with(joined(section.name, ""));
+      if (option.needed && used && list && (*list)->empty() && !given_.contains(name))
         wrong(YAML::Mark{}, fmt::format("{} is missing, and has no default: write {}", name, type_of(place, option)));
     }
 }

@@ -65,7 +65,7 @@ void Reader::set(Path* place, const YAML::Node& node) {
   if (!is_scalar(node, option_, "a path")) return;
   *place = node.Scalar();
   if (option_.ends_with("password_file") || option_.ends_with("token_file")) check_secret(*place, node);
-  else check_file(*place, node);
+  else if (!option_.ends_with("directory")) check_file(*place, node);
 }
 
 void Reader::check_file(const Path& path, const YAML::Node& node) {

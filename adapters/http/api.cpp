@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "adapters/formats/telemetry.h"
 #include "adapters/http/envelope.h"
 
 namespace tocsin::adapters::http {
@@ -48,7 +49,14 @@ void add_api(Server& server, Providers providers) {
     });
   if (providers.push)
     server.route_slow(
-        "POST", "/api/v1/push", [push = std::move(providers.push)](const Request& request, Answer answer) {
+        "POST", "/api/v1/push",
+        [push = std::move(providers.push), telemetry = std::move(providers.push_telemetry)](const Request& request,
+                                                                                            Answer answer) {
+          if (telemetry && request.type.substr(0, request.type.find(';')) == formats::telemetry_type)
+            return telemetry(
+                request.body, request.encoding, [answer = std::move(answer)](stream::Result<std::string> done) {
+                  answer(done ? Response{200, "application/json", std::move(*done) + "\n"} : failure(done.error()));
+                });
           push(request.query, request.body, [answer = std::move(answer)](stream::Result<std::string> done) {
             answer(done ? success(std::move(*done)) : failure(done.error()));
           });

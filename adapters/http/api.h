@@ -21,7 +21,10 @@ struct Providers {
   std::function<void(std::function<void(stream::Result<std::string>)> done)> reload;
   // Takes a text of JSON lines, and calls `done` once, from any thread, when its records are kept: with a JSON value,
   // or the error.
-  std::function<void(const Query&, std::string text, std::function<void(stream::Result<std::string>)> done)> push;
+  using Done = std::function<void(stream::Result<std::string>)>;
+  std::function<void(const Query&, std::string text, Done done)> push;
+  // The same of messages as the log has them (formats/telemetry.h); the JSON value is the whole answer.
+  std::function<void(std::string body, std::string encoding, Done done)> push_telemetry;
 };
 
 // /-/healthy, /-/ready, /-/reload (POST), /metrics, /api/v1/{jobs,alerts,rules,verdicts,status}, /api/v1/push (POST):

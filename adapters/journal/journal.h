@@ -40,6 +40,7 @@ class Writer {
   stream::Result<void> reserve(std::uint64_t bytes);
   // On disk when it returns. Without `names` the directory's entry of a new segment is left for later.
   stream::Result<void> sync(bool names = true);
+  [[nodiscard]] stream::Position end() const noexcept;     // where the next frame begins
   [[nodiscard]] std::uint64_t cut_bytes() const noexcept;  // of a torn tail, at open
   [[nodiscard]] stream::Time last_arrival() const noexcept;
 

@@ -297,6 +297,12 @@ Result<std::optional<stream::Stored>> StateStore::newest() {
   return std::optional{std::move(stored)};
 }
 
+Result<std::optional<Position>> StateStore::position() {
+  const auto manifest = state_->read_manifest();
+  if (!manifest) return manifest.error();
+  return *manifest ? std::optional{(*manifest)->position} : std::nullopt;
+}
+
 Result<void> StateStore::store(const stream::Bundle& bundle) {
   State& s = *state_;
   if (!s.in_force) {

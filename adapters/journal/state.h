@@ -29,6 +29,8 @@ class StateStore final : public stream::SnapshotStore {
   // names the file: an engine that began anew beside its own state would report everything twice, and forget what it
   // had seen.
   stream::Result<std::optional<stream::Stored>> newest() override;
+  // The position of the state in force; nullopt: nothing was ever stored.
+  stream::Result<std::optional<stream::Position>> position();
   // Writes the bundle's sections, where they differ from those in force, its packs and its position; reports are not
   // kept here. On disk when it returns; after an error the former state is in force.
   stream::Result<void> store(const stream::Bundle& bundle);

@@ -231,6 +231,7 @@ Result<void> Writer::sync(bool names) {
   return {};
 }
 
+Position Writer::end() const noexcept { return static_cast<Position>(state_->segment + state_->written); }
 std::uint64_t Writer::cut_bytes() const noexcept { return state_->cut; }
 Time Writer::last_arrival() const noexcept { return state_->last_arrival; }
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "adapters/kafka/topic_settings.h"
+#include "adapters/formats/telemetry.h"
 #include "stream/job/murmur2.h"
 
 namespace tocsin::adapters::service {
@@ -17,12 +17,13 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto patience = 10s;
+constexpr std::size_t most_at_once = 32u << 20;  // bytes of messages
 
 const Error ending{Errc::io, "this instance is stopping: push to another one"};
-const Error too_many{Errc::io, "too many pushes wait for the brokers: push again later"};
-const Error not_taken{Errc::io, "the brokers take nothing: push again later"};
+const Error too_many{Errc::io, "too many pushes wait for the log: push again later"};
+const Error not_taken{Errc::io, "the log takes nothing: push again later"};
 const Error not_known{Errc::io,
-                      "the brokers have not taken it within 10 s and may do so yet: push it again with the same "
+                      "the log has not taken it within 10 s and may do so yet: push it again with the same "
                       "producer and sequence, and it counts once"};
 
 }  // namespace
@@ -34,31 +35,44 @@ PushLimits push_limits(std::size_t connections, std::size_t body_size) {
   return limits;
 }
 
-PushRole::PushRole(kafka::Address address, PushLimits limits)
-    : address_(std::move(address)), limits_(limits), thread_([this] { run(); }) {}
+PushRole::PushRole(OpenAppender open, PushLimits limits)
+    : open_(std::move(open)), limits_(limits), thread_([this] { run(); }) {}
 PushRole::~PushRole() { stop(); }
 
 void PushRole::push(const Query& query, std::string text, Done done) {
   auto settings =
       formats::push_settings(query, std::chrono::time_point_cast<stream::Duration>(std::chrono::system_clock::now()));
-  const Error* refusal = settings ? nullptr : &settings.error();
-  if (settings) {
+  if (!settings) return done(settings.error());
+  const std::size_t bytes = text.size();
+  take(bytes, {[settings = std::move(*settings), text = std::move(text)] { return formats::read_push(text, settings); },
+               std::move(done)});
+}
+
+void PushRole::push_telemetry(std::string body, std::string encoding, Done done) {
+  const std::size_t bytes = body.size();
+  take(bytes,
+       {[body = std::move(body), encoding = std::move(encoding)] { return formats::read_telemetry(body, encoding); },
+        std::move(done)});
+}
+
+void PushRole::take(std::size_t bytes, Request request) {
+  const Error* refusal = nullptr;
+  {
     const std::lock_guard lock{mutex_};
     if (stopped_) refusal = &ending;
-    else if (unanswered_ >= limits_.requests || unanswered_bytes_ + text.size() > limits_.bytes) refusal = &too_many;
+    else if (unanswered_ >= limits_.requests || unanswered_bytes_ + bytes > limits_.bytes) refusal = &too_many;
     else {
-      const std::size_t bytes = text.size();
       ++unanswered_;
       unanswered_bytes_ += bytes;
-      waiting_.push_back({std::move(*settings), std::move(text),
-                          [this, bytes, done = std::move(done)](const Result<PushCounts>& pushed) {
-                            answered(bytes);
-                            done(pushed);
-                          }});
+      waiting_.push_back(
+          {std::move(request.read), [this, bytes, done = std::move(request.done)](const Result<PushCounts>& pushed) {
+             answered(bytes);
+             done(pushed);
+           }});
       asked_.notify_one();
     }
   }
-  if (refusal != nullptr) done(*refusal);
+  if (refusal != nullptr) request.done(*refusal);
 }
 
 void PushRole::answered(std::size_t bytes) {
@@ -78,7 +92,7 @@ void PushRole::stop() {
 
 void PushRole::run() {
   for (;;) {
-    std::vector<Request> requests;
+    Requests requests;
     {
       std::unique_lock lock{mutex_};
       asked_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });
@@ -89,23 +103,35 @@ void PushRole::run() {
   }
 }
 
-// The brokers are waited for once, for all that were posted meanwhile.
-void PushRole::handle(const std::vector<Request>& requests) {
+void PushRole::handle(std::span<const Request> requests) {
+  while (!requests.empty()) requests = handle_some(requests);
+}
+
+// The log is waited for once, for all that were posted meanwhile, as far as their records fit in memory. Returns the
+// requests that are left.
+std::span<const PushRole::Request> PushRole::handle_some(std::span<const Request> requests) {
   std::vector<std::pair<const Request*, formats::Pushed>> read;
-  for (const Request& request : requests) {
-    auto pushed = formats::read_push(request.text, request.settings);
-    if (pushed) read.emplace_back(&request, std::move(*pushed));
-    else request.done(pushed.error());
+  for (std::size_t bytes = 0; !requests.empty() && bytes < most_at_once; requests = requests.subspan(1)) {
+    const Request& request = requests.front();
+    auto pushed = request.read();
+    if (!pushed) {
+      request.done(pushed.error());
+      continue;
+    }
+    for (const formats::PushedEntry& entry : pushed->entries) bytes += entry.message.size();
+    read.emplace_back(&request, std::move(*pushed));
   }
-  if (read.empty()) return;
+  if (read.empty()) return requests;
   const auto opened = open();
   std::vector<std::pair<const Request*, PushCounts>> written;
   for (const auto& [request, pushed] : read) {
-    const auto appended = opened ? append(pushed) : opened;
+    auto appended = opened;
+    for (const formats::PushedEntry& entry : pushed.entries)
+      if (appended) appended = append(entry);
     if (appended) written.emplace_back(request, PushCounts{pushed.records, pushed.jobs});
     else request->done(appended.error());
   }
-  if (written.empty()) return;
+  if (written.empty()) return requests;
   const auto flushed = appender_->flush(patience);
   if (!flushed) appender_.reset();  // it may be of no more use; the next push opens another
   for (const auto& [request, counts] : written) {
@@ -113,13 +139,14 @@ void PushRole::handle(const std::vector<Request>& requests) {
     else if (!*flushed) request->done(not_known);
     else request->done(counts);
   }
+  return requests;
 }
 
 Result<void> PushRole::open() {
   if (!appender_) {
-    auto appender = kafka::Appender::open(address_);
+    auto appender = open_();
     if (!appender) return appender.error();
-    const auto partitions = (*appender)->partitions(kafka::topic::telemetry, patience);
+    const auto partitions = (*appender)->partitions(patience);
     if (!partitions) return partitions.error();
     appender_ = std::move(*appender);
     partitions_ = *partitions;
@@ -131,12 +158,18 @@ Result<void> PushRole::open() {
   return flushed.error();
 }
 
-Result<void> PushRole::append(const formats::Pushed& pushed) {
-  for (const formats::PushedEntry& entry : pushed.entries) {
+Result<void> PushRole::append(const formats::PushedEntry& entry) {
+  if (!entry.job.empty()) {
     const auto to = static_cast<int>(stream::murmur2(entry.job) % static_cast<std::uint32_t>(partitions_));
-    if (auto appended = appender_->append(kafka::topic::telemetry, to, entry.job, entry.message); !appended)
-      return appended;
+    if (!entry.source.empty()) sources_[entry.source].insert(to);
+    return appender_->append(to, entry.job, entry.message);
   }
+  std::set<int> everywhere;
+  for (int partition = 0; partition < partitions_; ++partition) everywhere.insert(everywhere.end(), partition);
+  const auto known = sources_.find(entry.source);
+  for (const int partition : known != sources_.end() ? known->second : everywhere)
+    if (auto appended = appender_->append(partition, {}, entry.message); !appended) return appended;
+  if (entry.last && known != sources_.end()) sources_.erase(known);
   return {};
 }
 

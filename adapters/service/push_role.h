@@ -6,13 +6,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "adapters/formats/push.h"
-#include "adapters/kafka/address.h"
-#include "adapters/kafka/appender.h"
+#include "adapters/service/backend.h"
 #include "stream/values/result.h"
 
 namespace tocsin::adapters::service {
@@ -28,38 +29,44 @@ struct PushLimits {
 // Half of the server's connections are left to probes and readers; a body of any size that it takes fits.
 [[nodiscard]] PushLimits push_limits(std::size_t connections, std::size_t body_size);
 
-// The role `push`: what is posted to the HTTP server becomes records of the telemetry topic, keyed by job. A push is
-// answered once all its records are on the brokers; nothing of a push with a wrong line is written. Owned by the
+// The role `push`: what is posted to the HTTP server becomes records of the log, keyed by job. A push is answered once
+// all its records are durable; nothing of a push with a wrong line is written. Owned by the
 // service's command; any thread may push. It reads, writes and answers by a thread of its own.
 class PushRole {
  public:
   using Query = std::map<std::string, std::string>;
   using Done = std::function<void(const stream::Result<PushCounts>&)>;
-  explicit PushRole(kafka::Address address, PushLimits limits = {});
+  explicit PushRole(OpenAppender open, PushLimits limits = {});
   ~PushRole();  // as stop()
 
+  // JSON lines, or messages as formats/telemetry.h has them.
   void push(const Query& query, std::string text, Done done);
+  void push_telemetry(std::string body, std::string encoding, Done done);
   void stop();  // whoever waits is answered; from now on everybody is refused
 
  private:
   struct Request {
-    formats::PushSettings settings;
-    std::string text;
+    std::function<stream::Result<formats::Pushed>()> read;
     Done done;
   };
+  using Requests = std::vector<Request>;
+  void take(std::size_t bytes, Request request);
   void answered(std::size_t bytes);
   void run();
-  void handle(const std::vector<Request>& requests);
+  void handle(std::span<const Request> requests);
+  std::span<const Request> handle_some(std::span<const Request> requests);
   stream::Result<void> open();
-  stream::Result<void> append(const formats::Pushed& pushed);
+  stream::Result<void> append(const formats::PushedEntry& entry);
 
-  const kafka::Address address_;
+  const OpenAppender open_;
   const PushLimits limits_;
-  std::unique_ptr<kafka::Appender> appender_;  // from the first push on; another one after an error
-  int partitions_ = 0;                         // of the telemetry topic
-  std::mutex mutex_;                           // of what follows
+  std::unique_ptr<Appender> appender_;  // from the first push on; another one after an error
+  int partitions_ = 0;                  // of the log
+  // Where records of each source went: its watermarks follow them. Those of a source that is not here go everywhere.
+  std::map<std::string, std::set<int>, std::less<>> sources_;
+  std::mutex mutex_;  // of what follows
   std::condition_variable asked_;
-  std::vector<Request> waiting_;
+  Requests waiting_;
   std::size_t unanswered_ = 0, unanswered_bytes_ = 0;  // those that wait, and those in hand
   bool stopped_ = false;
   std::thread thread_;  // last: it begins when all else is there

@@ -9,7 +9,6 @@
 #include <exception>
 #include <utility>
 
-#include "adapters/kafka/topic_settings.h"
 #include "dsl/load/loader.h"
 
 namespace tocsin::adapters::service {
@@ -32,8 +31,8 @@ std::string short_hash(const std::string& hash) { return hash.substr(0, 8); }
 
 }  // namespace
 
-Reloader::Reloader(const ServiceOptions& options, Ports ports, std::unique_ptr<kafka::PackHistory> history)
-    : options_(options), ports_(ports), history_(std::move(history)), watch_(options.watched), current_(options.pack) {}
+Reloader::Reloader(const ServiceOptions& options, Ports ports)
+    : options_(options), ports_(ports), history_(ports.records), watch_(options.watched), current_(options.pack) {}
 
 Reloader::~Reloader() { stop(); }
 
@@ -49,23 +48,17 @@ LoadedPack Reloader::current() const {
 }
 
 Result<std::unique_ptr<Reloader>> Reloader::start(const ServiceOptions& options, Ports ports) {
-  auto history = kafka::PackHistory::open(options.kafka);
-  if (!history) return history.error();
-  std::unique_ptr<Reloader> made{new Reloader{options, ports, std::move(*history)}};
+  std::unique_ptr<Reloader> made{new Reloader{options, ports}};
   if (auto begun = made->begin(); !begun) return begun.error();
   made->thread_ = std::thread{[&reloader = *made] { reloader.run(); }};
   return made;
 }
 
 Result<void> Reloader::begin() {
-  // Also the first transaction of this instance, which takes long, is over with it.
   const std::string& hash = options_.pack.pack->hash;
-  const std::string key = "instance/" + options_.group.instance;
-  const kafka::Outgoing record[] = {{kafka::topic::packs, 0, key, std::as_bytes(std::span{hash})}};
-  if (auto committed = ports_.transactor.commit(record); !committed) return committed;
-  if (auto read = history_->read(); !read) return read;
+  if (auto read = history_.read(); !read) return read;
   ports_.packs.add(options_.pack);
-  const auto& announced = history_->announced();
+  const auto& announced = history_.announced();
   const bool named = announced && announced->hash == hash;
   if (!named && announced && announced->left.contains(hash) && follow()) {
     options_.log.warning("the rules that are configured (pack " + short_hash(hash) + ") were gone back from: pack " +
@@ -105,11 +98,11 @@ void Reloader::run() {
 Result<Reloaded> Reloader::reload(bool asked) {
   unannounced_.reset();
   const auto pack = load();
-  Result<void> done = pack ? history_->read() : pack.error();
+  Result<void> done = pack ? history_.read() : pack.error();
   Reloaded reloaded;
   if (done) {
     reloaded.hash = (*pack).pack->hash;
-    const auto& announced = history_->announced();
+    const auto& announced = history_.announced();
     const bool named = announced && announced->hash == reloaded.hash, any_left = announced && !announced->left.empty();
     if (!named && !asked && announced && announced->left.contains(reloaded.hash)) {
       options_.log.warning("the rules in the directories (pack " + short_hash(reloaded.hash) +
@@ -121,7 +114,7 @@ Result<Reloaded> Reloader::reload(bool asked) {
     reloaded.changed = !named;
     if (!named || any_left) done = announce(*pack);  // what is configured holds again
   }
-  if (!done && pack) unannounced_ = {*pack, history_->announced() ? history_->announced()->offset : -1};
+  if (!done && pack) unannounced_ = {*pack, history_.announced() ? history_.announced()->offset : -1};
   if (!done && stopping_) return done.error();
   if (!done) {
     ++figures_.failures;
@@ -144,15 +137,15 @@ void Reloader::succeeded(const std::string& what) {
 }
 
 void Reloader::try_again() {
-  if (!history_->read()) return;
+  if (!history_.read()) return;
   const Unannounced waits = *unannounced_;
   const std::string& hash = waits.pack.pack->hash;
-  const auto& announced = history_->announced();
+  const auto& announced = history_.announced();
   const bool through = announced && announced->hash == hash;
   if (!through && announced && announced->offset != waits.since) return unannounced_.reset();  // others announced since
   if (through ? !complete() : !announce(waits.pack)) return;
   unannounced_.reset();
-  succeeded("the brokers have taken pack " + short_hash(hash));
+  succeeded("the log has taken pack " + short_hash(hash));
 }
 
 // What was written while it was read is read again.
@@ -178,35 +171,22 @@ Result<LoadedPack> Reloader::load() {
 
 Result<void> Reloader::announce(const LoadedPack& pack) {
   ports_.packs.add(pack);
-  if (auto ready = open_announcements(); !ready) return ready;
-  const auto announced = history_->announce({pack.pack->hash, pack.pack->text}, {}, *announcements_, ports_.appender);
+  const auto announced = history_.announce({pack.pack->hash, pack.pack->text}, {}, ports_.appender);
   if (!announced) return announced;
   return follow();
 }
 
-Result<void> Reloader::complete() {
-  if (auto ready = open_announcements(); !ready) return ready;
-  return history_->complete(*announcements_, ports_.appender);
-}
+Result<void> Reloader::complete() { return history_.complete(ports_.appender); }
 
-Result<void> Reloader::open_announcements() {
-  if (announcements_) return {};
-  auto opened =
-      kafka::Transactor::open(options_.kafka, options_.group.group + "-" + options_.group.instance + "/packs");
-  if (!opened) return opened.error();
-  announcements_ = std::move(*opened);
-  return {};
-}
-
-// Goes by what the packs topic says, whoever wrote it.
+// Goes by what is announced, whoever wrote it.
 Result<void> Reloader::follow() {
-  if (auto read = history_->read(); !read) return read;
-  const auto& announced = history_->announced();
+  if (auto read = history_.read(); !read) return read;
+  const auto& announced = history_.announced();
   if (!announced) return {};
-  if (!history_->in_all_logs() && std::chrono::system_clock::now() > announced->made + others_take)
+  if (!history_.in_all_logs() && std::chrono::system_clock::now() > announced->made + others_take)
     if (auto done = complete(); !done) return done;
   if (announced->hash == current().pack->hash) return {};
-  const auto* known = history_->find(announced->hash);
+  const auto* known = history_.find(announced->hash);
   if (known == nullptr) return {};
   ports_.packs.prepare(known->pack.hash, known->pack.text);
   auto pack = ports_.packs.pack(known->pack.hash);
@@ -218,7 +198,7 @@ Result<void> Reloader::follow() {
 
 // An announced pack is in force when its time has come.
 void Reloader::show(stream::Time now) {
-  const auto& announced = history_->announced();
+  const auto& announced = history_.announced();
   const LoadedPack pack = current();
   if (announced && now < announced->from && figures_.pack) return;
   if (figures_.pack == pack.pack) return;

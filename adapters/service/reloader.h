@@ -12,10 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/kafka/appender.h"
-#include "adapters/kafka/pack_history.h"
-#include "adapters/kafka/transactor.h"
 #include "adapters/packs/pack_store.h"
+#include "adapters/service/backend.h"
+#include "adapters/service/pack_history.h"
 #include "adapters/service/reload_requests.h"
 #include "adapters/service/reloader.h"
 #include "adapters/service/service.h"
@@ -50,8 +49,8 @@ class RuleWatch {
 class Reloader {
  public:
   struct Ports {
-    kafka::Transactor& transactor;
-    kafka::Appender& appender;
+    PackRecords& records;
+    Appender& appender;
     packs::PackStore& packs;
   };
   // Announces the rules that are configured, unless the logs name them already or the cluster went back from them.
@@ -63,14 +62,13 @@ class Reloader {
   void stop();  // twice is harmless
 
  private:
-  Reloader(const ServiceOptions& options, Ports ports, std::unique_ptr<kafka::PackHistory> history);
+  Reloader(const ServiceOptions& options, Ports ports);
   stream::Result<void> begin();
   void run();
   stream::Result<Reloaded> reload(bool asked);
   stream::Result<stream::LoadedPack> load();
   stream::Result<void> announce(const stream::LoadedPack& pack);
   stream::Result<void> complete();
-  stream::Result<void> open_announcements();
   stream::Result<void> follow();
   void succeeded(const std::string& what);
   void try_again();
@@ -79,7 +77,7 @@ class Reloader {
 
   const ServiceOptions& options_;
   Ports ports_;
-  std::unique_ptr<kafka::PackHistory> history_;
+  PackHistory history_;
   RuleWatch watch_;
   RulesFigures figures_;        // as they are shown
   std::string follow_failure_;  // that was logged
@@ -87,9 +85,8 @@ class Reloader {
     stream::LoadedPack pack;
     std::int64_t since = -1;  // the announcement that held then
   };
-  std::optional<Unannounced> unannounced_;            // the brokers did not take it yet
-  std::unique_ptr<kafka::Transactor> announcements_;  // its own: no shard waits for a large one
-  mutable std::mutex mutex_;                          // of current_
+  std::optional<Unannounced> unannounced_;  // the log did not take it yet
+  mutable std::mutex mutex_;                // of current_
   stream::LoadedPack current_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -6,11 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "adapters/kafka/appender.h"
-#include "adapters/kafka/partition_reader.h"
-#include "adapters/kafka/topic_settings.h"
-#include "adapters/kafka/topics.h"
-#include "adapters/kafka/transactor.h"
 #include "adapters/packs/pack_store.h"
 #include "adapters/service/reloader.h"
 #include "adapters/service/shard_worker.h"
@@ -18,7 +13,6 @@
 
 namespace tocsin::adapters::service {
 
-using kafka::TopicReader;
 using stream::Errc;
 using stream::Error;
 using stream::Result;
@@ -27,19 +21,15 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto patience = 15s;
-
 // The partitions that this instance has, each with its worker.
 // Owned by the main thread's frame; touched by the main thread alone.
-class Partitions final : public kafka::Group::Listener {
+class Partitions final : public Membership::Listener {
  public:
   explicit Partitions(const Shared& shared) : shared_(&shared) {}
-  // Workers begin once membership is there to be proven: an assignment comes with a poll of the group.
-  void belongs_to(const kafka::Group& group) { group_ = &group; }
 
   void assigned(const std::vector<int>& partitions) override {
     for (const int partition : partitions)
-      workers_.emplace(partition, std::make_unique<ShardWorker>(*shared_, *group_, partition));
+      workers_.emplace(partition, std::make_unique<ShardWorker>(*shared_, partition));
   }
   void revoked(const std::vector<int>& partitions, bool lost) override {
     for (const int partition : partitions) {
@@ -68,7 +58,7 @@ class Partitions final : public kafka::Group::Listener {
       if (auto failure = worker->failure()) return failure;
     return {};
   }
-  // `all_lost`: what it had, and its brokers have answered nothing since.
+  // `all_lost`: what it had, and nothing was assigned since.
   void begin_to_leave(bool all_lost) {
     leaving_ = true;
     all_handed_over_ = !all_lost;  // what failed before is another's by now
@@ -77,16 +67,15 @@ class Partitions final : public kafka::Group::Listener {
 
  private:
   const Shared* shared_;
-  const kafka::Group* group_ = nullptr;
   std::map<int, std::unique_ptr<ShardWorker>> workers_;
   bool all_handed_over_ = true, leaving_ = false;
 };
 
-// One beat a second into each partition that this instance has, caught up or not. While the brokers do not answer none
-// are added to those that wait: what they would say late is nothing.
+// One beat a second into each partition that this instance has, caught up or not. None is added while the log takes
+// nothing: a late beat says nothing.
 class Beats {
  public:
-  explicit Beats(kafka::Appender& appender) : appender_(appender) {
+  explicit Beats(Appender& appender) : appender_(appender) {
     schemas::EntryBuilder entry;
     entry.beat();
     message_ = schemas::encode(entry.entry());
@@ -96,13 +85,13 @@ class Beats {
     next_ = now + 1s;
     if (appender_.waiting() > 2 * partitions.size()) return {};
     for (const int partition : partitions)
-      if (auto appended = appender_.append(kafka::topic::telemetry, partition, {}, message_); !appended)
-        return appended;
+      if (auto appended = appender_.append(partition, {}, message_); !appended)
+        return appender_.waiting() > 2 * partitions.size() ? Result<void>{} : appended;  // the log may be full
     return {};
   }
 
  private:
-  kafka::Appender& appender_;
+  Appender& appender_;
   std::vector<std::byte> message_;
   Clock::time_point next_{};
 };
@@ -112,91 +101,40 @@ Ended ended_by(const ServiceOptions& options, const Error& error) {
   return error.code == Errc::io ? Ended::failed : Ended::refused;
 }
 
-// Why a partition failed, if it still does. Another instance of the same name may cut off a commit before the group
-// says so: it does with the next heartbeat. A fenced instance loses its partitions, and what failed with them.
-std::optional<Error> cause_of_failure(const Partitions& partitions, kafka::Group& group,
-                                      const std::function<bool()>& stop) {
-  for (const auto until = Clock::now() + kafka::GroupOptions::name_known;
-       Clock::now() < until || (group.contested() && !stop());)
-    if (const auto went = group.poll(100ms); !went) return went.error();
-  return partitions.failure();
-}
-
 }  // namespace
 
-Result<void> check_cluster(const kafka::Address& address) {
-  const auto wrong = kafka::check_topics(address);
-  if (!wrong) return wrong.error();
-  if (wrong->empty()) return {};
-  const std::string more =
-      wrong->size() == 1 ? "" : " (and " + std::to_string(wrong->size() - 1) + " more: see `tocsin topics check`)";
-  return Error{Errc::refused, wrong->front() + more};
-}
-
 Ended run_service(const ServiceOptions& options) {
-  const kafka::Address& address = options.kafka;
-  auto appender = kafka::Appender::open(address);
-  if (!appender) return ended_by(options, appender.error());
-  auto telemetry =
-      TopicReader::open(address, kafka::topic::telemetry, TopicReader::Isolation::uncommitted, options.queue_bytes);
-  if (!telemetry) return ended_by(options, telemetry.error());
-  auto state = TopicReader::open(address, kafka::topic::state, TopicReader::Isolation::committed);
-  if (!state) return ended_by(options, state.error());
-  const auto alerts = (*appender)->partitions(kafka::topic::alerts, patience);
-  if (!alerts) return ended_by(options, alerts.error());
-  const auto verdicts = (*appender)->partitions(kafka::topic::verdicts, patience);
-  if (!verdicts) return ended_by(options, verdicts.error());
-  auto transactor = kafka::Transactor::open(address, options.group.group + "-" + options.group.instance);
-  if (!transactor) return ended_by(options, transactor.error());
+  auto backend = options.open();
+  if (!backend) return ended_by(options, backend.error());
   packs::PackStore packs{[&options](std::string_view hash, const Error& why) {
     options.log.error("the rules that a log names (pack " + std::string{hash.substr(0, 8)} +
                       ") do not load, those before them judge on: " + why.message);
   }};
-  auto reloader = Reloader::start(options, {**transactor, **appender, packs});
+  Appender& appender = (*backend)->appender();
+  auto reloader = Reloader::start(options, {(*backend)->packs(), appender, packs});
   if (!reloader) return ended_by(options, reloader.error());
-  const Shared shared{**telemetry,
-                      **state,
-                      **transactor,
-                      **appender,
-                      packs,
-                      **reloader,
-                      options.shard,
-                      {*alerts, *verdicts},
-                      options.group.owned_for(),
-                      options.outlet,
-                      options.log};
+  const Shared shared{**backend, packs, **reloader, options.shard, options.outlet, options.log};
   Partitions partitions{shared};
-  auto group = kafka::Group::join(address, options.group, partitions);
-  if (!group) return ended_by(options, group.error());
-  partitions.belongs_to(**group);
+  auto membership = (*backend)->join(partitions);
+  if (!membership) return ended_by(options, membership.error());
   if (options.outlet != nullptr) options.outlet->joined();
-  options.log("in group " + options.group.group + " as " + options.group.instance + ", pack " +
-              (*reloader)->current().pack->hash.substr(0, 8));
+  options.log(options.membership + ", pack " + (*reloader)->current().pack->hash.substr(0, 8));
 
-  Beats beats{**appender};
+  Beats beats{appender};
   Ended ended = Ended::drained;
-  bool contested = false;
   while (!options.stop()) {
-    auto went = (*group)->poll(100ms);
-    if (went && (*group)->contested() != contested) {
-      contested = !contested;
-      options.log.warning(contested ? "the brokers have ended the membership of this instance: whether another one has "
-                                      "its name shows once the session is over"
-                                    : "no other instance has the name of this one: it joins the group again");
-    }
+    auto went = (*membership)->poll(100ms);
     if (went) went = beats.beat(partitions.numbers(), Clock::now());
-    if (!went) {
-      ended = ended_by(options, went.error());
-      break;
-    }
-    if (!partitions.failure()) continue;
-    if (const auto cause = cause_of_failure(partitions, **group, options.stop)) {
-      ended = ended_by(options, *cause);
-      break;
-    }
+    // The partition may have failed because it is another instance's by now: then it is lost, and its failure with it.
+    if (went && partitions.failure()) went = (*membership)->confirm(options.stop);
+    if (went)
+      if (const auto failure = partitions.failure()) went = *failure;
+    if (went) continue;
+    ended = ended_by(options, went.error());
+    break;
   }
-  partitions.begin_to_leave((*group)->lost());
-  (*group)->leave();
+  partitions.begin_to_leave((*membership)->lost());
+  (*membership)->leave();
   (*reloader)->stop();
   if (ended == Ended::drained && !partitions.all_handed_over()) {
     options.log.error(

@@ -3,14 +3,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "adapters/kafka/address.h"
-#include "adapters/kafka/group.h"
-#include "adapters/kafka/log.h"
 #include "adapters/prometheus/figures.h"
+#include "adapters/service/backend.h"
 #include "adapters/service/reload_requests.h"
 #include "stream/job/shard.h"
 #include "stream/ports.h"
@@ -19,7 +18,7 @@ namespace tocsin::adapters::service {
 
 // The log of the service. Any thread may write.
 struct Log {
-  using Level = kafka::LogLevel;
+  enum class Level : std::uint8_t { debug, info, warning, error };
   std::function<void(Level level, const std::string& line)> write;
 
   void operator()(const std::string& line) const { write(Level::info, line); }
@@ -36,11 +35,11 @@ struct RulesFigures {
   std::string failure;  // of the last reload, with file, line and text; empty: it succeeded
 };
 
-// What goes on beyond the topics. Called by the shards' threads, and by the main thread.
+// Where figures and reports go on to. Called by the shards' threads, and by the main thread.
 class Outlet {
  public:
   virtual ~Outlet() = default;
-  virtual void joined() = 0;                                              // the group: partitions can come from now on
+  virtual void joined() = 0;                                              // partitions can come from now on
   virtual void figures(const prometheus::PartitionFigures& figures) = 0;  // once a second, of each partition
   virtual void jobs(int partition, prometheus::PublishedJobs jobs) = 0;   // of each partition, about once a second
   virtual void report(int partition, const stream::Report& report) = 0;   // it is committed
@@ -51,11 +50,10 @@ class Outlet {
 };
 
 struct ServiceOptions {
-  kafka::Address kafka;
-  kafka::GroupOptions group;
+  std::function<stream::Result<std::unique_ptr<Backend>>()> open;
+  std::string membership;   // "in group tocsin as n1": for the log
   stream::LoadedPack pack;  // that is configured
   stream::ShardOptions shard;
-  std::uint64_t queue_bytes = 64u << 20;  // of a partition, fetched and not judged yet
   // Reads the configured directories again and tries what is there; by a thread that may take its time, until `stop`
   // says so. The error has file, line and text.
   std::function<stream::Result<stream::LoadedPack>(const std::function<bool()>& stop)> load;
@@ -69,12 +67,8 @@ struct ServiceOptions {
 // How it ended; a supervisor starts it again after `failed`, and need not after `refused`.
 enum class Ended { drained = 0, refused = 2, failed = 3 };
 
-// Whether a broker answers, and the topics are there with the settings that they must have; else the first fault and
-// its remedy.
-[[nodiscard]] stream::Result<void> check_cluster(const kafka::Address& address);
-
-// For a cluster that check_cluster() accepts: joins the group, judges the partitions that it is given, and leaves when
-// `stop` says so: what was judged is handed over first.
+// Opens the log, judges the partitions that it is given, and leaves when `stop` says so: what was judged is handed over
+// first.
 [[nodiscard]] Ended run_service(const ServiceOptions& options);
 
 }  // namespace tocsin::adapters::service

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <utility>
 
-#include "adapters/kafka/kafka_log.h"
-#include "adapters/kafka/kafka_state.h"
-#include "adapters/kafka/topic_settings.h"
 #include "adapters/runtime/shard_loop.h"
 #include "adapters/service/job_watch.h"
 #include "schemas/codec.h"
@@ -27,33 +25,32 @@ namespace {
 constexpr std::size_t entries_a_step = 1024;
 
 // What a shard begins with: the pack that its log begins with. All others come by the log. A log of which the pack's
-// record is gone, or never came, gets the one that the cluster's logs name. A shard that goes on from a state has its
+// record is gone, or never came, gets the one that the other logs name. A shard that goes on from a state has its
 // packs there.
-Result<stream::LoadedPack> pack_to_begin_with(const Shared& shared, int partition, bool goes_on) {
+Result<stream::LoadedPack> pack_to_begin_with(const Shared& shared, Partition& ports, int partition, bool goes_on) {
   const stream::LoadedPack current = shared.rules.current();
   if (goes_on) return current;
+  Appender& appender = shared.backend.appender();
   for (bool appended = false;; appended = true) {
-    const auto found = kafka::first_pack(shared.telemetry, partition);
+    const auto found = ports.first_pack();
     if (!found) return found.error();
     if (*found) {
-      shared.packs.prepare((*found)->pack.hash, (*found)->pack.text);
-      auto loaded = shared.packs.pack((*found)->pack.hash);
+      shared.packs.prepare((*found)->hash, (*found)->text);
+      auto loaded = shared.packs.pack((*found)->hash);
       return loaded ? *loaded : current;  // one that does not load is reported, and judges nothing
     }
     if (!appended) {
       schemas::EntryBuilder entry;
       entry.pack(current.pack->hash, {}, current.pack->text);
-      if (auto done = shared.appender.append(kafka::topic::telemetry, partition, {}, schemas::encode(entry.entry()));
-          !done)
-        return done.error();
+      if (auto done = appender.append(partition, {}, schemas::encode(entry.entry())); !done) return done.error();
     }
-    if (auto flushed = shared.appender.flush(1s); !flushed) return flushed.error();
+    if (auto flushed = appender.flush(1s); !flushed) return flushed.error();
     else if (!*flushed)
       return Error{Errc::io, "the rules cannot be appended to partition " + std::to_string(partition)};
   }
 }
 
-// CPU time of this thread: what waits for the broker does not count.
+// CPU time of this thread: waiting does not count.
 double cpu_seconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -73,15 +70,15 @@ class PublishedFigures {
     figures_.commit_seconds.add(seconds);
     ++(kept ? figures_.commits : figures_.commit_failures);
   }
-  void publish(const stream::Shard& shard, const kafka::KafkaLog& log) {
+  void publish(const stream::Shard& shard, const Partition::Figures& log) {
     if (outlet_ == nullptr || Clock::now() < next_) return;
     next_ = Clock::now() + 1s;
     figures_.counters = shard.counters();
-    figures_.counters.rejected_blocks += log.undecodable();
+    figures_.counters.rejected_blocks += log.undecodable;
     figures_.subjects = shard.subjects();
     figures_.state_bytes = shard.state_bytes();
-    figures_.lag_records = log.behind();
-    figures_.queue_bytes = log.queued_bytes();
+    figures_.lag_records = log.behind;
+    figures_.queue_bytes = log.queued_bytes;
     if (shard.clock() != stream::long_ago)
       figures_.lag_seconds = std::max(0.0, stream::seconds(std::chrono::system_clock::now() - shard.clock()));
     figures_.restored = shard.restoring() ? 0 : 1;
@@ -103,21 +100,14 @@ class PublishedFigures {
 // The partition's loop, as the service looks after it.
 class PartitionLoop final : private runtime::ShardLoop::Owner {
  public:
-  PartitionLoop(const Shared& shared, const kafka::Group& group, int partition, std::function<bool()> goes_on)
+  PartitionLoop(const Shared& shared, std::unique_ptr<Partition> ports, int partition, std::function<bool()> goes_on)
       : shared_(shared),
-        group_(group),
         partition_(partition),
         goes_on_(std::move(goes_on)),
-        state_(
-            shared.state, partition, [this] { return group_.committed(partition_); }, [this] { return !goes_on_(); }),
-        sink_(shared.transactor, group, state_, partition, shared.topics,
-              [this](const stream::Report& report, std::string_view) {
-                if (shared_.outlet != nullptr) shared_.outlet->report(partition_, report);
-              }),
-        log_(shared.telemetry, partition),
+        ports_(std::move(ports)),
         needed_packs_(shared.packs),
         figures_(shared, partition),
-        loop_({log_, sink_, shared.packs, &state_, true}, *this,
+        loop_({ports_->log(), ports_->sink(), shared.packs, &ports_->state(), true}, *this,
               {.shard = shared.options, .beside = true, .patient = true, .entries_a_step = 1024}) {}
 
   Result<void> run() {
@@ -134,7 +124,7 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
   Result<void> drain() {
     const auto drained = loop_.drain();
     if (drained) return {};
-    const auto from = sink_.kept() ? sink_.kept() : first_committed_;
+    const auto from = ports_->kept() ? ports_->kept() : first_committed_;
     const std::size_t reports = loop_.reports_waiting();
     return Error{drained.error().code,
                  "what was judged from " +
@@ -146,10 +136,10 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
 
  private:
   Result<stream::LoadedPack> first_pack() override {
-    const auto committed = group_.committed(partition_);
+    const auto committed = ports_->committed();
     if (!committed) return committed.error();
     first_committed_ = *committed;
-    return pack_to_begin_with(shared_, partition_, committed->has_value());
+    return pack_to_begin_with(shared_, *ports_, partition_, committed->has_value());
   }
   bool goes_on() override { return goes_on_(); }
   void wait(std::chrono::milliseconds time) override {
@@ -161,7 +151,7 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
     if (shared_.outlet != nullptr && !runner.shard().restoring() && !std::exchange(firing_reported_, true))
       for (stream::AlertTransition& alert : runner.shard().firing())
         shared_.outlet->report(partition_, std::move(alert));
-    figures_.publish(runner.shard(), log_);
+    figures_.publish(runner.shard(), ports_->figures());
     figures_.publish_jobs(runner.shard());
     if (Clock::now() >= next_needs_) {
       needed_packs_.needs(runner.shard().packs_in_use(), runner.shard().packs_to_come());
@@ -174,25 +164,21 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
   }
   // Alerts may be posted for a while after a commit, and are to be repeated also where nothing else is committed.
   bool must_renew() override {
-    return shared_.outlet != nullptr && Clock::now() >= sink_.owned_at() + shared_.owned_for / 2;
+    return shared_.outlet != nullptr && Clock::now() + shared_.backend.owned_for() / 2 >= ports_->owned_until();
   }
   Result<void> handed_over(const runtime::HandOver::Outcome& outcome) override {
     figures_.committed(std::chrono::duration<double>(outcome.ended - outcome.begun).count(),
                        static_cast<bool>(outcome.kept));
-    if (outcome.kept && shared_.outlet != nullptr)
-      shared_.outlet->committed(partition_, sink_.owned_at() + shared_.owned_for);
+    if (outcome.kept && shared_.outlet != nullptr) shared_.outlet->committed(partition_, ports_->owned_until());
     return {};
   }
   [[nodiscard]] std::string name() const { return "partition " + std::to_string(partition_); }
 
   const Shared& shared_;
-  const kafka::Group& group_;
   const int partition_;
   const std::function<bool()> goes_on_;
   const Clock::time_point begun_ = Clock::now();
-  kafka::KafkaState state_;
-  kafka::KafkaSink sink_;
-  kafka::KafkaLog log_;
+  std::unique_ptr<Partition> ports_;
   packs::PackStore::Hold needed_packs_;
   PublishedFigures figures_;
   std::optional<stream::Position> first_committed_;
@@ -204,8 +190,8 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
 
 }  // namespace
 
-ShardWorker::ShardWorker(const Shared& shared, const kafka::Group& group, int partition)
-    : shared_(shared), group_(group), partition_(partition), thread_([this] { run(); }) {}
+ShardWorker::ShardWorker(const Shared& shared, int partition)
+    : shared_(shared), partition_(partition), thread_([this] { run(); }) {}
 ShardWorker::~ShardWorker() { give_up(); }
 
 void ShardWorker::drain() { finish(Order::drain); }
@@ -233,7 +219,13 @@ void ShardWorker::run() {
 }
 
 Result<void> ShardWorker::work() {
-  PartitionLoop loop{shared_, group_, partition_, [this] { return order_ == Order::work; }};
+  const auto goes_on = [this] { return order_ == Order::work; };
+  auto ports = shared_.backend.partition({partition_, [goes_on] { return !goes_on(); },
+                                          [this](const stream::Report& report, std::string_view) {
+                                            if (shared_.outlet != nullptr) shared_.outlet->report(partition_, report);
+                                          }});
+  if (!ports) return ports.error();
+  PartitionLoop loop{shared_, std::move(*ports), partition_, goes_on};
   if (auto ran = loop.run(); !ran) return ran;
   return order_ == Order::drain ? loop.drain() : Result<void>{};
 }

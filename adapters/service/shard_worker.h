@@ -5,12 +5,8 @@
 #include <optional>
 #include <thread>
 
-#include "adapters/kafka/appender.h"
-#include "adapters/kafka/group.h"
-#include "adapters/kafka/kafka_sink.h"
-#include "adapters/kafka/partition_reader.h"
-#include "adapters/kafka/transactor.h"
 #include "adapters/packs/pack_store.h"
+#include "adapters/service/backend.h"
 #include "adapters/service/reloader.h"
 #include "adapters/service/service.h"
 #include "stream/ports.h"
@@ -19,15 +15,10 @@ namespace tocsin::adapters::service {
 
 // What the shards of an instance have in common.
 struct Shared {
-  kafka::TopicReader& telemetry;
-  kafka::TopicReader& state;
-  kafka::Transactor& transactor;
-  kafka::Appender& appender;
+  Backend& backend;
   packs::PackStore& packs;
   const Reloader& rules;
   stream::ShardOptions options;
-  kafka::ReportTopics topics;
-  std::chrono::milliseconds owned_for;  // a partition, since the brokers were asked in a commit
   Outlet* outlet;
   Log log;
 };
@@ -36,7 +27,7 @@ struct Shared {
 // Owned by the service; its functions belong to the service's main thread.
 class ShardWorker {
  public:
-  ShardWorker(const Shared& shared, const kafka::Group& group, int partition);
+  ShardWorker(const Shared& shared, int partition);
   ~ShardWorker();  // as give_up
 
   // Hands over what there is, and ends.
@@ -53,7 +44,6 @@ class ShardWorker {
   void finish(Order order);
 
   const Shared& shared_;
-  const kafka::Group& group_;
   const int partition_;
   std::atomic<Order> order_{Order::work};
   mutable std::mutex mutex_;  // of the failure

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/kafka_service/kafka_backend.h"
 #include "tests/kafka/mock_cluster.h"
 
 using namespace tocsin;
@@ -44,7 +45,11 @@ class Client {
   std::vector<std::string> answers_;
 };
 
-const std::string line = R"({"line":"step 1"})", refusal = "too many pushes wait for the brokers: push again later";
+service::OpenAppender opens(const MockCluster& cluster) {
+  return [address = cluster.address()] { return kafka_service::TelemetryAppender::open(address); };
+}
+
+const std::string line = R"({"line":"step 1"})", refusal = "too many pushes wait for the log: push again later";
 
 }  // namespace
 
@@ -53,7 +58,7 @@ TEST_CASE("a push is refused at once while as many as may wait are not answered,
        {service::PushLimits{.requests = 2}, service::PushLimits{.bytes = 2 * line.size() + 1}}) {
     CAPTURE(limits.requests);
     MockCluster cluster;
-    service::PushRole role{cluster.address(), limits};
+    service::PushRole role{opens(cluster), limits};
     Client client{role};
     client.push(line);
     CHECK(client.answers(1) == std::vector<std::string>{"taken"});  // the brokers are known from now on
@@ -73,7 +78,7 @@ TEST_CASE("a push is refused at once while as many as may wait are not answered,
 
 TEST_CASE("pushes are taken again after an error that ends the client of the brokers for good") {
   MockCluster cluster;
-  service::PushRole role{cluster.address()};
+  service::PushRole role{opens(cluster)};
   Client client{role};
   client.push(line);
   CHECK(client.answers(1).back() == "taken");
@@ -86,7 +91,7 @@ TEST_CASE("pushes are taken again after an error that ends the client of the bro
 
 TEST_CASE("a role that ends answers whoever waits, and refuses what comes later") {
   MockCluster cluster;
-  service::PushRole role{cluster.address()};
+  service::PushRole role{opens(cluster)};
   Client client{role};
   client.push(line);
   role.stop();

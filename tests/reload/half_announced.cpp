@@ -1,7 +1,8 @@
 // Announces the rules of a directory and ends before any log names them: half_announced ADDRESS DIRECTORY.
 #include <cstdio>
 
-#include "adapters/kafka/pack_history.h"
+#include "adapters/kafka_service/kafka_backend.h"
+#include "adapters/service/pack_history.h"
 #include "dsl/load/loader.h"
 
 using namespace tocsin;
@@ -13,12 +14,11 @@ stream::Result<void> announce(const kafka::Address& address, const char* directo
   const auto files = dsl::read_pack(directory);
   if (!files) return files.error();
   const std::string text = dsl::pack_text(*files);
-  auto history = kafka::PackHistory::open(address);
-  if (!history) return history.error();
-  if (auto read = (*history)->read(); !read) return read;
-  auto transactor = kafka::Transactor::open(address, "half");
-  if (!transactor) return transactor.error();
-  return (*history)->write({dsl::pack_hash(text), text}, {}, **transactor);
+  auto topic = kafka_service::PacksTopic::open(address, "half");
+  if (!topic) return topic.error();
+  service::PackHistory history{**topic};
+  if (auto read = history.read(); !read) return read;
+  return history.write({dsl::pack_hash(text), text}, {});
 }
 
 }  // namespace

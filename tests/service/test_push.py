@@ -108,12 +108,12 @@ class Push(unittest.TestCase):
             one.sendall(b'POST /api/v1/push?job=away HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16\r\n\r\n{"line":"crowd"}')
         # For a moment none of the connections is free: those that are refused have not read their answers. The others wait for 10 s.
         wait_for(lambda: healthy(service), 5, "an answer to a probe")
-        self.assertEqual(push(port, [{"line": "one more"}], "?job=away"), (503, "too many pushes wait for the brokers: push again later"))
+        self.assertEqual(push(port, [{"line": "one more"}], "?job=away"), (503, "too many pushes wait for the log: push again later"))
         for one in together:
             one.join()
         self.assertEqual([status for status, _ in answers], [503, 503])
         self.assertTrue(any("push it again with the same producer and sequence" in why for _, why in answers), answers)
-        self.assertEqual(push(port, [{"line": "later"}], "?job=away"), (503, "the brokers take nothing: push again later"))
+        self.assertEqual(push(port, [{"line": "later"}], "?job=away"), (503, "the log takes nothing: push again later"))
         self.assertEqual(push(port, "{", "?job=away")[0], 400)
         kafka.process.send_signal(signal.SIGCONT)
         wait_for(lambda: push(port, [{"line": "after"}], "?job=away")[0] == 200, 30, "brokers that take it")

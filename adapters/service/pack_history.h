@@ -2,21 +2,18 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "adapters/kafka/appender.h"
-#include "adapters/kafka/partition_reader.h"
-#include "adapters/kafka/transactor.h"
+#include "adapters/service/backend.h"
 #include "stream/ports.h"
 #include "stream/values/result.h"
 #include "stream/values/time.h"
 
-namespace tocsin::adapters::kafka {
+namespace tocsin::adapters::service {
 
 // Which pack every log is to name.
 struct Announcement {
@@ -31,14 +28,13 @@ struct KnownPack {
   stream::Time announced{};  // the last time
 };
 
-// The packs topic: the texts of the ten packs that were announced last, by their hash, and the announcement that holds.
-// Times are the broker's, so that all who read an announcement mean the same moment. Owned by whoever announces packs;
-// touched by its thread alone.
+// The texts of the ten packs that were announced last, by their hash, and the announcement that holds. Times are those
+// of the records, so that all who read an announcement mean the same moment. Owned by whoever announces packs; touched
+// by its thread alone.
 class PackHistory {
  public:
   static constexpr std::size_t most = 10;
-  static stream::Result<std::unique_ptr<PackHistory>> open(const Address& address);
-  ~PackHistory();
+  explicit PackHistory(PackRecords& records) : records_(&records) {}
 
   // Reads what was committed since the last time.
   stream::Result<void> read();
@@ -49,22 +45,20 @@ class PackHistory {
 
   // Makes this the pack that every log names: announces it, and completes that. Where several announce at the same
   // time, all logs end with the one that was announced last.
-  stream::Result<void> announce(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor,
-                                Appender& appender);
-  // The topic alone, as one transaction.
-  stream::Result<void> write(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor);
+  stream::Result<void> announce(const stream::PackText& pack, std::set<std::string> left, Appender& appender);
+  // The records alone, all or none.
+  stream::Result<void> write(const stream::PackText& pack, std::set<std::string> left);
   // Brings the announcement that holds to all logs, also one of somebody who ended meanwhile.
-  stream::Result<void> complete(Transactor& transactor, Appender& appender);
+  stream::Result<void> complete(Appender& appender);
 
  private:
-  explicit PackHistory(std::unique_ptr<TopicReader> topic);
-  void take(const Message& message);
+  void take(const PackRecords::Record& record);
   stream::Result<void> append_to_all(Appender& appender) const;
 
-  std::unique_ptr<TopicReader> topic_;
+  PackRecords* records_;
   std::int64_t next_ = 0, complete_ = -1;  // to be read; the announcement that came to all logs
   std::optional<Announcement> announced_;
   std::map<std::string, KnownPack, std::less<>> packs_;
 };
 
-}  // namespace tocsin::adapters::kafka
+}  // namespace tocsin::adapters::service

@@ -1,11 +1,11 @@
-#include "adapters/service/unattributed.h"
+#include "adapters/kafka_service/unattributed.h"
 
 #include <span>
 
 #include "adapters/formats/json.h"
 #include "adapters/kafka/topic_settings.h"
 
-namespace tocsin::adapters::service {
+namespace tocsin::adapters::kafka_service {
 namespace {
 
 // What is quoted of a message: one that the broker refuses for its size would end the role.
@@ -53,4 +53,4 @@ std::map<std::string, std::uint64_t> Unattributed::counts(std::string_view sourc
   return counts;
 }
 
-}  // namespace tocsin::adapters::service
+}  // namespace tocsin::adapters::kafka_service

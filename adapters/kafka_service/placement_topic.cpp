@@ -1,4 +1,4 @@
-#include "adapters/service/placement_topic.h"
+#include "adapters/kafka_service/placement_topic.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include "adapters/kafka/placement_records.h"
 #include "adapters/kafka/topic_settings.h"
 
-namespace tocsin::adapters::service {
+namespace tocsin::adapters::kafka_service {
 
 using ingest::Placement;
 using stream::Errc;
@@ -109,4 +109,4 @@ Result<void> PlacementTopic::forget(Placement& from, stream::Time now) {
   return write(from, {}, gone);
 }
 
-}  // namespace tocsin::adapters::service
+}  // namespace tocsin::adapters::kafka_service

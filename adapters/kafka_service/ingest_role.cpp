@@ -1,4 +1,4 @@
-#include "adapters/service/ingest_role.h"
+#include "adapters/kafka_service/ingest_role.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,12 +12,12 @@
 #include "adapters/kafka/appender.h"
 #include "adapters/kafka/topic_consumer.h"
 #include "adapters/kafka/topic_settings.h"
-#include "adapters/service/placement_topic.h"
-#include "adapters/service/unattributed.h"
+#include "adapters/kafka_service/placement_topic.h"
+#include "adapters/kafka_service/unattributed.h"
 #include "schemas/codec.h"
 #include "stream/job/murmur2.h"
 
-namespace tocsin::adapters::service {
+namespace tocsin::adapters::kafka_service {
 
 using kafka::TopicPartition;
 using stream::Errc;
@@ -305,4 +305,4 @@ std::optional<Error> IngestRole::failure() const {
   return failure_;
 }
 
-}  // namespace tocsin::adapters::service
+}  // namespace tocsin::adapters::kafka_service

@@ -11,7 +11,7 @@
 #include "adapters/kafka/appender.h"
 #include "adapters/prometheus/figures.h"
 
-namespace tocsin::adapters::service {
+namespace tocsin::adapters::kafka_service {
 
 // What of the sources makes no record: counted, and samples of it appended to the topic `unattributed` and written to
 // the log. Owned by the role that ingests, and touched by its thread alone.
@@ -44,4 +44,4 @@ class Unattributed {
   std::map<std::string, std::map<ingest::Reason, Counted>, std::less<>> counted_;
 };
 
-}  // namespace tocsin::adapters::service
+}  // namespace tocsin::adapters::kafka_service

@@ -1,4 +1,4 @@
-#include "adapters/kafka/pack_history.h"
+#include "adapters/service/pack_history.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,11 +6,10 @@
 #include <thread>
 #include <utility>
 
-#include "adapters/kafka/topic_settings.h"
 #include "schemas/codec.h"
 #include "stream/values/archive.h"
 
-namespace tocsin::adapters::kafka {
+namespace tocsin::adapters::service {
 
 using stream::Errc;
 using stream::Error;
@@ -58,44 +57,32 @@ std::optional<Record> decoded(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-PackHistory::PackHistory(std::unique_ptr<TopicReader> topic) : topic_(std::move(topic)) {}
-PackHistory::~PackHistory() = default;
-
-Result<std::unique_ptr<PackHistory>> PackHistory::open(const Address& address) {
-  auto topic = TopicReader::open(address, topic::packs, TopicReader::Isolation::committed);
-  if (!topic) return topic.error();
-  const auto partitions = (*topic)->partitions(patience);
-  if (!partitions) return partitions.error();
-  return std::unique_ptr<PackHistory>{new PackHistory{std::move(*topic)}};
-}
-
 Result<void> PackHistory::read() {
-  return PartitionReader{*topic_, 0}.read_to_end(next_, patience, [this](const Message& message) -> Result<bool> {
-    next_ = message.offset + 1;
-    take(message);
-    return true;
+  return records_->read(next_, [this](const PackRecords::Record& record) {
+    next_ = record.offset + 1;
+    take(record);
   });
 }
 
-void PackHistory::take(const Message& message) {
-  const stream::Time time = message.appended.value_or(std::chrono::system_clock::now());
-  if (message.key == announced_key) {
-    auto record = decoded<AnnouncementRecord>(message.value);
-    if (!record) return;
-    announced_ = {std::move(record->hash),
-                  {record->left.begin(), record->left.end()},
+void PackHistory::take(const PackRecords::Record& record) {
+  const stream::Time time = record.appended.value_or(std::chrono::system_clock::now());
+  if (record.key == announced_key) {
+    auto announcement = decoded<AnnouncementRecord>(record.value);
+    if (!announcement) return;
+    announced_ = {std::move(announcement->hash),
+                  {announcement->left.begin(), announcement->left.end()},
                   time,
-                  record->first ? stream::Time{} : time + lead,
-                  message.offset};
-  } else if (message.key == complete_key) {
-    if (const auto record = decoded<CompleteRecord>(message.value)) complete_ = std::max(complete_, record->offset);
-  } else if (!is_hash(message.key)) {
+                  announcement->first ? stream::Time{} : time + lead,
+                  record.offset};
+  } else if (record.key == complete_key) {
+    if (const auto done = decoded<CompleteRecord>(record.value)) complete_ = std::max(complete_, done->offset);
+  } else if (!is_hash(record.key)) {
     return;
-  } else if (message.tombstone) {
-    packs_.erase(std::string{message.key});
+  } else if (record.tombstone) {
+    packs_.erase(std::string{record.key});
   } else {
-    const std::string_view text{reinterpret_cast<const char*>(message.value.data()), message.value.size()};
-    packs_.insert_or_assign(std::string{message.key}, KnownPack{{std::string{message.key}, std::string{text}}, time});
+    const std::string_view text{reinterpret_cast<const char*>(record.value.data()), record.value.size()};
+    packs_.insert_or_assign(std::string{record.key}, KnownPack{{std::string{record.key}, std::string{text}}, time});
   }
 }
 
@@ -112,28 +99,27 @@ const KnownPack* PackHistory::find(std::string_view hash) const {
   return found == packs_.end() ? nullptr : &found->second;
 }
 
-Result<void> PackHistory::announce(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor,
-                                   Appender& appender) {
-  if (auto written = write(pack, std::move(left), transactor); !written) return written;
-  return complete(transactor, appender);
+Result<void> PackHistory::announce(const stream::PackText& pack, std::set<std::string> left, Appender& appender) {
+  if (auto written = write(pack, std::move(left)); !written) return written;
+  return complete(appender);
 }
 
-Result<void> PackHistory::write(const stream::PackText& pack, std::set<std::string> left, Transactor& transactor) {
+Result<void> PackHistory::write(const stream::PackText& pack, std::set<std::string> left) {
   const auto record = encoded(AnnouncementRecord{pack.hash, {left.begin(), left.end()}, !announced_.has_value()});
-  std::vector<Outgoing> records{{topic::packs, 0, pack.hash, std::as_bytes(std::span{pack.text})}};
+  std::vector<PackRecords::Outgoing> records{{pack.hash, std::as_bytes(std::span{pack.text})}};
   std::set<std::string> remembered{pack.hash};
   for (const KnownPack* known : newest_first())
     if (remembered.size() < most) remembered.insert(known->pack.hash);
   for (const auto& [hash, known] : packs_)
-    if (!remembered.contains(hash)) records.push_back({topic::packs, 0, hash, {}});
-  records.push_back({topic::packs, 0, announced_key, record});
+    if (!remembered.contains(hash)) records.push_back({hash, {}});
+  records.push_back({announced_key, record});
   const std::int64_t before = announced_ ? announced_->offset : -1;
-  if (auto committed = transactor.commit(records); !committed) return committed;
+  if (auto committed = records_->write(records); !committed) return committed;
   // It can be read a moment after it is committed.
   for (const auto until = Clock::now() + patience;;) {
     if (auto done = read(); !done) return done;
     if (announced_ && announced_->offset > before) break;
-    if (Clock::now() >= until) return Error{Errc::io, topic_->topic() + " does not show in time what was committed"};
+    if (Clock::now() >= until) return Error{Errc::io, records_->name() + " does not show in time what was committed"};
     std::this_thread::sleep_for(10ms);
   }
   return {};
@@ -141,7 +127,7 @@ Result<void> PackHistory::write(const stream::PackText& pack, std::set<std::stri
 
 // Whoever writes the last announcement also appends after it. One who comes to append later than that sees it when he
 // reads again.
-Result<void> PackHistory::complete(Transactor& transactor, Appender& appender) {
+Result<void> PackHistory::complete(Appender& appender) {
   for (int round = 0; round < most_rounds; ++round) {
     if (in_all_logs()) return {};
     const std::int64_t appended = announced_->offset;
@@ -149,8 +135,8 @@ Result<void> PackHistory::complete(Transactor& transactor, Appender& appender) {
     if (auto done = read(); !done) return done;
     if (announced_->offset != appended) continue;
     const auto record = encoded(CompleteRecord{appended});
-    const Outgoing records[] = {{topic::packs, 0, complete_key, record}};
-    if (auto committed = transactor.commit(records); !committed) return committed;
+    const PackRecords::Outgoing records[] = {{complete_key, record}};
+    if (auto committed = records_->write(records); !committed) return committed;
     complete_ = appended;
     return {};
   }
@@ -161,18 +147,18 @@ Result<void> PackHistory::complete(Transactor& transactor, Appender& appender) {
 Result<void> PackHistory::append_to_all(Appender& appender) const {
   const KnownPack* known = find(announced_->hash);
   if (known == nullptr)
-    return Error{Errc::refused, "the text of pack " + announced_->hash + " is missing in " + topic_->topic()};
-  const auto partitions = appender.partitions(topic::telemetry, patience);
+    return Error{Errc::refused, "the text of pack " + announced_->hash + " is missing in " + records_->name()};
+  const auto partitions = appender.partitions(patience);
   if (!partitions) return partitions.error();
   schemas::EntryBuilder entry;
   entry.pack(known->pack.hash, announced_->from, known->pack.text);
   const auto message = schemas::encode(entry.entry());
   for (int partition = 0; partition < *partitions; ++partition)
-    if (auto appended = appender.append(topic::telemetry, partition, {}, message); !appended) return appended;
+    if (auto appended = appender.append(partition, {}, message); !appended) return appended;
   const auto flushed = appender.flush(patience);
   if (!flushed) return flushed.error();
-  if (!*flushed) return Error{Errc::io, "the rules are not in all partitions yet: the brokers do not answer"};
+  if (!*flushed) return Error{Errc::io, "the rules are not in all partitions yet: the log takes nothing"};
   return {};
 }
 
-}  // namespace tocsin::adapters::kafka
+}  // namespace tocsin::adapters::service

@@ -15,7 +15,7 @@
 #include "stream/rules/pack.h"
 #include "stream/values/result.h"
 
-namespace tocsin::adapters::service {
+namespace tocsin::adapters::kafka_service {
 
 struct IngestOptions {
   kafka::Address kafka;
@@ -53,4 +53,4 @@ class IngestRole {
   std::thread thread_;  // last: it begins when all else is there
 };
 
-}  // namespace tocsin::adapters::service
+}  // namespace tocsin::adapters::kafka_service

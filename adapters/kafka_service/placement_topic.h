@@ -10,7 +10,7 @@
 #include "adapters/kafka/partition_reader.h"
 #include "stream/values/result.h"
 
-namespace tocsin::adapters::service {
+namespace tocsin::adapters::kafka_service {
 
 // The topic that says which jobs are on which nodes: a key a node and job, and when it was seen there last; and a key a
 // job that the scheduler started, with its nodes. Each instance that ingests writes what it sees, and reads all of it.
@@ -42,4 +42,4 @@ class PlacementTopic {
   stream::Time forgot_ = stream::long_ago;
 };
 
-}  // namespace tocsin::adapters::service
+}  // namespace tocsin::adapters::kafka_service

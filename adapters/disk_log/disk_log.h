@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "adapters/disk_log/log_clock.h"
+#include "adapters/journal/directory.h"
+#include "adapters/journal/journal.h"
+#include "stream/values/record.h"
+#include "stream/values/result.h"
+
+namespace tocsin::adapters::disk_log {
+
+struct DiskLogOptions {
+  std::filesystem::path directory;
+  int partitions = 4;
+  std::function<void(const std::string&line)> log, warn;  // by any thread
+};
+
+// The embedded log: a journal for each partition, below one directory that one process uses at a time. One thread of
+// its own syncs what somebody waits for, for all of them together, and looks for free space. docs/run.md.
+// Owned by the command; any thread may call it.
+class DiskLog {
+ public:
+  static stream::Result<std::unique_ptr<DiskLog>> open(DiskLogOptions options);
+  ~DiskLog();
+
+  [[nodiscard]] const std::filesystem::path& directory() const noexcept { return options_.directory; }
+  [[nodiscard]] int partitions() const noexcept { return static_cast<int>(partitions_.size()); }
+  [[nodiscard]] std::filesystem::path directory_of(int partition) const;
+
+  // Readable when it returns, durable after the next flush(). An error if there is no room.
+  stream::Result<void> append(int partition, std::span<const std::byte> message);
+  // Waits until everything appended so far is durable. False: not within `wait`.
+  stream::Result<bool> flush(std::chrono::milliseconds wait);
+  // Set while the disk has no room: nothing can be appended.
+  [[nodiscard]] std::optional<stream::Error> full() const;
+
+  [[nodiscard]] stream::Position end(int partition) const noexcept;  // where the next entry will be
+  // Waits until the partition's end is behind `position`. False: not within `wait`.
+  bool wait_for_more(int partition, stream::Position position, std::chrono::milliseconds wait) const;
+  [[nodiscard]] stream::Time now();  // the append time of an entry that is appended now
+
+ private:
+  struct Partition {
+    explicit Partition(journal::Writer opened) : writer(std::move(opened)), end(writer.end()) {}
+    std::mutex mutex;  // of the writer
+    journal::Writer writer;
+    bool dirty = false, refused = false;  // refused: the last append found no room
+    std::atomic<stream::Position> end;
+  };
+  DiskLog(DiskLogOptions options, journal::OpenDirectory directory, journal::File lock);
+  stream::Result<void> begin();
+  stream::Result<void> check_layout();
+  void run();
+  stream::Result<void> sync();
+  void stop_taking();  // with the mutex
+  void look_for_room();
+  [[nodiscard]] std::uint64_t free_bytes() const;
+
+  const DiskLogOptions options_;
+  journal::OpenDirectory directory_;
+  journal::File lock_;
+  std::vector<std::unique_ptr<Partition>> partitions_;
+  std::uint64_t least_free_ = 0;  // bytes of the disk that are left for reports and state
+
+  mutable std::mutex mutex_;  // of what follows
+  mutable std::condition_variable changed_, flushed_, more_;
+  std::optional<LogClock> clock_;
+  std::uint64_t appended_ = 0, wanted_ = 0, synced_ = 0;  // entries: the first that are to be, and are, durable
+  std::optional<stream::Error> full_, broken_;  // broken: a sync failed, and the pages that it was for may be lost
+  bool stopping_ = false;
+  std::thread thread_;  // last: it begins when all else is there
+};
+
+}  // namespace tocsin::adapters::disk_log

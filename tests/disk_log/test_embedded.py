@@ -1,0 +1,98 @@
+"""`tocsin run` without Kafka: what is pushed is on disk and judged, once, whatever ends the process."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from embedded import Place, messages_of, wait_for  # noqa: E402
+
+
+def steps(job, first, count):
+    return [{"job": job, "rank": 0, "values": {"step": step, "loss": 2.0}} for step in range(first, first + count)]
+
+
+class EmbeddedLog(unittest.TestCase):
+    def setUp(self):
+        self.place = Place()
+        self.addCleanup(self.place.close)
+
+    def test_a_service_that_is_killed_goes_on_where_it_was_and_reports_nothing_twice(self):
+        service = self.place.start().ready()
+        self.assertRegex(service.log[0], r"^tocsin: the page is at http://127\.0\.0\.1:\d+/, the log of records in .*/tocsin/log$")
+        for step in range(1, 6):
+            self.assertEqual(service.push(steps("killed", step, 1)), (200, {"records": 1, "jobs": 1}))
+            time.sleep(0.2)
+        firing = lambda: [one["id"] for one in service.data("alerts") if one["rule"] == "quiet"]  # noqa: E731
+        before = wait_for(firing, 20, "an alert on silence")
+        service.kill()
+        service.start()
+        service.ready()
+        self.assertEqual(wait_for(firing, 20, "the alert that fires"), before)
+        self.assertEqual([job["job"] for job in wait_for(lambda: service.data("jobs"), 10, "the job")], ["killed"])
+        self.assertEqual(service.push(steps("killed", 6, 1))[0], 200)
+        resolved = lambda: [line for line in service.history() if '"state":"resolved"' in line]  # noqa: E731
+        wait_for(resolved, 20, "the end of the alert")
+        self.assertEqual(service.stop(), 0)
+        self.assertIn("tocsin: drained", service.log)
+        self.assertEqual(service.history(), service.replayed())
+
+    def test_messages_of_a_client_are_taken_compressed_or_not_and_count_once(self):
+        service = self.place.start().ready()
+        messages = messages_of("binary-job")
+        self.assertEqual(service.push_messages(messages), (200, {"accepted": len(messages)}))
+        self.assertEqual(service.push_messages(messages, compressed=True), (200, {"accepted": len(messages)}))
+        duplicates = lambda: sum(float(value) for name, value in service.metrics().items() if name.startswith("tocsin_duplicates_total"))  # noqa: E731
+        wait_for(lambda: duplicates() == len(messages), 10, "the count of what was sent again")
+        self.assertEqual([job["job"] for job in wait_for(lambda: service.data("jobs"), 10, "the job")], ["binary-job"])
+        for body, why in ((b"\x05\0\0\0abc", "message 1: 5 bytes are announced, and 3 are there"), (b"\x03\0\0\0abc", "message 1: "), (b"", "no message"),
+                          (b"\xff\xff\xff\x7f", "message 1: 2147483647 bytes")):
+            status, error = service.post(body, headers={"Content-Type": "application/vnd.tocsin.telemetry"})
+            self.assertEqual((status, error[:len(why)]), (413 if "2147483647" in why else 400, why))
+        other = messages_of("other-job")
+        self.assertEqual(service.push_messages(other + [b"torn"])[0], 400)
+        self.assertEqual(service.post(b"no zstd", headers={"Content-Type": "application/vnd.tocsin.telemetry", "Content-Encoding": "zstd"})[0], 400)
+        self.assertEqual(service.stop(), 0)
+        self.assertFalse(any(b"other-job" in path.read_bytes() for path in service.directory.glob("partition-*/*.journal")))
+
+    def test_a_second_instance_and_another_number_of_partitions_are_refused_with_the_remedy(self):
+        service = self.place.start().ready()
+        second = self.place.start()
+        self.assertEqual(second.process.wait(20), 2)
+        self.assertIn(f"process {service.process.pid} uses the log in {service.directory}: stop it, or name another directory in log.directory", "".join(second.log))
+        self.assertEqual(service.stop(), 0)
+        config = pathlib.Path(self.place.folder, "tocsin.yml")
+        config.write_text(json.dumps({"log": {"directory": str(service.directory), "partitions": 8}, "rules": [str(self.place.rules)]}))
+        third = self.place.start("--config", str(config))
+        self.assertEqual(third.process.wait(20), 2)
+        self.assertIn("has 4 partitions, and log.partitions is 8: write log.partitions: 4", "".join(third.log))
+
+    def test_a_full_disk_refuses_pushes_and_the_service_judges_on_and_recovers(self):
+        self.place.state.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", self.place.state], stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("not allowed to mount")
+        service = self.place.start().ready()
+        self.assertEqual(service.push(steps("full", 1, 1))[0], 200)
+        filler = self.place.state / "filler"
+        with filler.open("wb") as file:
+            try:
+                while file.write(bytes(65536)):
+                    file.flush()
+            except OSError:
+                pass
+        status, why = wait_for(lambda: (answer := service.push(steps("full", 2, 1)))[0] == 503 and answer, 20, "a refusal")
+        self.assertIn("make room on the disk, or lower log.retention", why)
+        self.assertEqual(service.data("status")["not_ready"], "")
+        filler.unlink()
+        wait_for(lambda: service.push(steps("full", 3, 1))[0] == 200, 20, "room")
+        self.assertEqual(len([line for line in service.log if "nothing is taken until there is room" in line]), 1)
+        wait_for(lambda: any('"rule":"quiet"' in line for line in service.history()), 20, "an alert on silence")
+        self.assertEqual(service.stop(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
