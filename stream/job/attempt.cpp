@@ -32,7 +32,7 @@ std::unique_ptr<Judge> Attempt::make_judge() {
 Time Attempt::next_due() const {
   if (over()) return judge_->next_due();
   return std::min({telemetry_.history().next_due(), judge_->next_due(), telemetry_.lines_due(),
-                   ended() ? never : telemetry_.look_due(), given_up()});
+                   ended() ? never : telemetry_.look_due(), given_up_});
 }
 
 bool Attempt::advance(Time clock, TickBudget& budget) {
@@ -54,7 +54,7 @@ bool Attempt::advance(Time clock, TickBudget& budget) {
       telemetry_.look([&](Level level, Slot slot) { judge_->retire(level, slot, due); });
       continue;
     }
-    if (given_up() <= due) {
+    if (given_up_ <= due) {
       Parts::End without = parts_.end_without_missing(due);
       end_by_event(without.time, due, std::move(without.reason));
       continue;
@@ -74,6 +74,7 @@ void Attempt::pass(Time clock) {
 void Attempt::end(std::string_view name, Time time, Time arrival, std::string reason) {
   if (parts_.empty()) return end_by_event(time, arrival, std::move(reason));
   parts_.end(name, time, arrival, std::move(reason));
+  look_at_parts();
   if (auto end = parts_.ended()) end_by_event(end->time, arrival, std::move(end->reason));
 }
 
@@ -89,6 +90,7 @@ void Attempt::end_unseen() {
 
 void Attempt::end_at(Time end, std::string reason) {
   end_ = end;
+  given_up_ = never;
   judge_->end(end_, std::move(reason));
   telemetry_.end(end_);
   telemetry_.end_reason(end_, judge_->end_reason());
@@ -97,6 +99,7 @@ void Attempt::end_at(Time end, std::string reason) {
 void Attempt::finish_extraction() { telemetry_.finish_lines(std::max(last_arrival_, end_)); }
 
 void Attempt::follow_origins(Time at) {
+  look_at_parts();
   if (telemetry_.follow_origins(at)) judge_->disturb(at);
 }
 
@@ -158,6 +161,7 @@ Result<void> Attempt::load(Reader& in) {  // name and start were read by the sub
   in(12, last_arrival_), in(13, end_), in(14, started_by_event_), in(15, ended_by_event_), in(17, added_to_earlier_),
       in(18, before_), in(19, parts_);
   if (ended()) telemetry_.end(end_);
+  look_at_parts();
   read_earlier();
   return in.status();
 }

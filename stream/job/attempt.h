@@ -58,6 +58,7 @@ class Attempt {
   [[nodiscard]] const Parts& parts() const noexcept { return parts_; }
   void add_part(const Parts::Start& start, std::string_view writes_as, std::optional<std::size_t> origin) {
     parts_.add(start, writes_as, origin);
+    look_at_parts();
   }
   [[nodiscard]] Position start_position() const noexcept { return start_position_; }
   [[nodiscard]] bool ended() const noexcept { return end_ != never; }
@@ -91,8 +92,7 @@ class Attempt {
   void read_earlier();
   void end_by_event(Time time, Time arrival, std::string reason);
   void end_at(Time end, std::string reason);
-  // When it ends without the parts that are missing.
-  [[nodiscard]] Time given_up() const { return ended() ? never : parts_.given_up(origins_); }
+  void look_at_parts() { given_up_ = ended() ? never : parts_.given_up(origins_); }
   [[nodiscard]] double productive_seconds(Time until) const;
 
   std::string subject_, name_;
@@ -100,6 +100,7 @@ class Attempt {
   Position start_position_;
   const Origins& origins_;
   Parts parts_;
+  Time given_up_ = never;  // when it ends without the parts that are missing
   Context context_;
   EarlierAttempts* earlier_;
   JobRules* rules_;

@@ -22,8 +22,8 @@ void Subject::Backfill::begin(Time clock) {
     again_.push_back(std::make_unique<Telemetry>(attempt->telemetry(), from_, pack));
 }
 
-void Subject::Backfill::follow(Time log_clock, const Watermarks& watermarks) {
-  if (!origins_.empty()) origins_.follow(log_clock, watermarks);  // else it goes by no clock yet
+void Subject::Backfill::follow(Time log_clock, const Watermarks& watermarks, std::string_view moved) {
+  if (!origins_.empty()) (void)origins_.follow(log_clock, watermarks, moved);  // else it goes by no clock yet
 }
 
 void Subject::Backfill::read(const Entry& entry, Time log_clock) {

@@ -14,7 +14,7 @@ class Subject::Backfill {
  public:
   Backfill(const Subject& of, Position from, Time log_clock);
 
-  void follow(Time log_clock, const Watermarks& watermarks);
+  void follow(Time log_clock, const Watermarks& watermarks, std::string_view moved);
   void read(const Entry& entry, Time log_clock);
   void end();
   [[nodiscard]] const PackChange::Key& pack() const noexcept { return pack_; }

@@ -51,13 +51,13 @@ void Shard::State::follow_watermarks(std::string_view moved) {
   for (Item* item : concerned) {
     Judged& judged = item->second;
     if (Subject::Backfill* backfill = judged.subject->backfill()) {
-      backfill->follow(log.clock, log.watermarks);
+      backfill->follow(log.clock, log.watermarks, moved);
       continue;
     }
-    judged.subject->follow(log.clock, log.watermarks);
     judged.changed = true;
+    const bool changed = judged.subject->follow(log.clock, log.watermarks, moved);
     look_after(*item, judged.subject->origins().next_change());
-    waiting_.insert(item);
+    if (changed) waiting_.insert(item);
   }
 }
 

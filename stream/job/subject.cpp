@@ -256,10 +256,11 @@ void Subject::use(const PackChange& change) {
   for (const auto& attempt : attempts_) attempt->earlier_changed(change.key.from);
 }
 
-void Subject::follow(Time log_clock, const Watermarks& watermarks) {
+bool Subject::follow(Time log_clock, const Watermarks& watermarks, std::string_view moved) {
   const Time before = origins_.clock();
-  origins_.follow(log_clock, watermarks);
+  if (!origins_.follow(log_clock, watermarks, moved)) return false;
   for (const auto& attempt : attempts_) attempt->follow_origins(before);
+  return true;
 }
 
 bool Subject::forgotten() const noexcept {

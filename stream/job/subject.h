@@ -43,7 +43,8 @@ class Subject {
   // Its records came from other logs: it goes by their watermarks.
   [[nodiscard]] bool rekeyed() const noexcept { return !origins_.empty(); }
   [[nodiscard]] const Origins& origins() const noexcept { return origins_; }
-  void follow(Time log_clock, const Watermarks& watermarks);
+  // False: nothing has changed by it.
+  bool follow(Time log_clock, const Watermarks& watermarks, std::string_view moved);
   [[nodiscard]] Time clock(Time log_clock) const noexcept { return rekeyed() ? origins_.clock() : log_clock; }
   [[nodiscard]] bool begun() const noexcept { return started_ != 0; }
   // Nothing is left to do, and nothing to remember.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stream/values/archive.h"
@@ -32,8 +34,9 @@ class Origins {
   [[nodiscard]] bool empty() const noexcept { return origins_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return origins_.size(); }
   [[nodiscard]] const std::string& name(std::size_t origin) const { return origins_[origin].name; }
-  // After a control record, at the log's clock `now`: moves the clock.
-  void follow(Time now, const Watermarks& watermarks);
+  // After a control record, at the log's clock `now`, which moved the watermark of one of them at the most, or of
+  // another log. True: the clock may have moved, or which origins it waits for; else all is as before.
+  bool follow(Time now, const Watermarks& watermarks, std::string_view moved);
   // While no watermark of an origin moves, follow() changes nothing until the log's clock is past this.
   [[nodiscard]] Time next_change() const noexcept { return next_change_; }
   // Never moves back.
@@ -58,7 +61,12 @@ class Origins {
       archive(1, self.name), archive(2, self.read), archive(3, self.left);
     }
   };
+  void index_all();
+
   std::vector<Origin> origins_;
+  std::map<std::string, std::size_t, std::less<>> by_name_;
+  std::set<std::pair<Time, std::size_t>> waited_for_;  // by how far they are read: those that are not left
+  std::vector<std::size_t> fresh_;                     // their watermarks have not been looked at yet
   const Time* controlled_;
   Time clock_ = long_ago;  // when it last waited for one
   Time next_change_ = long_ago;

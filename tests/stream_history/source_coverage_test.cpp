@@ -99,7 +99,7 @@ TEST_CASE("members of an origin that was not read so far are unobserved, also af
   std::vector<std::string> left;
   coverage.reads(near), coverage.reads(far);
   const auto follow = [&](Time now, const Watermarks& watermarks) {
-    origins.follow(now, watermarks);
+    for (const char* moved : {"lines/1", "lines/0"}) origins.follow(now, watermarks, moved);
     coverage.follow_origins([&](std::string_view origin, bool behind) {
       left.push_back(std::string{origin} + (behind ? " left" : " is back"));
     });
@@ -141,8 +141,32 @@ TEST_CASE("an origin of another attempt is not reported as behind") {
   const std::size_t own = origins.index("lines/0", at(1));
   SourceCoverage coverage{&origins};
   coverage.reads(own);
-  origins.follow(at(300), {{"lines/0", at(300)}});
+  origins.follow(at(300), {{"lines/0", at(300)}}, "lines/0");
   coverage.follow_origins([](std::string_view, bool) { FAIL("its own origin is not behind"); });
+}
+
+TEST_CASE("following says when the clock moves, an origin is left, comes back or ends, and else that nothing did") {
+  Origins origins;
+  origins.index("a", at(1)), origins.index("b", at(1));
+  Watermarks marks{{"a", at(10)}, {"b", at(5)}};
+  CHECK(origins.follow(at(10), marks, "a"));  // both are new
+  CHECK(origins.clock() == at(5));
+  marks["a"] = at(20);
+  CHECK_FALSE(origins.follow(at(20), marks, "a"));
+  CHECK_FALSE(origins.follow(at(20), marks, "of another job"));
+  marks["b"] = at(15);
+  CHECK(origins.follow(at(20), marks, "b"));
+  CHECK(origins.clock() == at(15));
+  marks["a"] = at(200);
+  CHECK(origins.follow(at(200), marks, "a"));  // b is left
+  CHECK(origins.clock() == at(200));
+  marks["b"] = at(199);
+  CHECK(origins.follow(at(201), marks, "b"));  // and back
+  CHECK_FALSE(origins.left(1));
+  CHECK(origins.clock() == at(200));
+  marks["a"] = never;
+  CHECK(origins.follow(at(202), marks, "a"));
+  CHECK(origins.clock() == at(200));
 }
 
 TEST_CASE("where no origin is waited for, the clock is that of the log's control records") {
@@ -151,7 +175,7 @@ TEST_CASE("where no origin is waited for, the clock is that of the log's control
   origins.index("lines/0", at(1));
   controlled = at(5);
   CHECK(origins.clock() < at(5));
-  origins.follow(at(300), {{"lines/0", at(1)}});  // it is left behind
+  origins.follow(at(300), {{"lines/0", at(1)}}, "lines/0");  // it is left behind
   REQUIRE(!origins.waits());
   controlled = at(310);
   CHECK(origins.clock() == at(310));
