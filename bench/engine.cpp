@@ -1,7 +1,7 @@
 // What the engine costs, on one core: a tick of the whole pack at 1,024 ranks and at 8, compiled and scripted, 1 to 64
-// copies of the pack; an hour of 1,024 ranks × 20 signals replayed; what a change of the pack costs a running job.
-// Repeat with: build/release/bench/bench_engine [--quick] [--ranks N] [tick] [copies] [scripted] [replay] [reload]
-// TOCSIN_RULES names other rules than the shipped ones.
+// copies of the pack; a second of a job in training, and of a quiet one; an hour of 1,024 ranks × 20 signals replayed;
+// what a change of the pack costs a running job. Repeat with: build/release/bench/bench_engine [--quick] [--ranks N]
+// [tick] [second] [copies] [scripted] [replay] [reload] TOCSIN_RULES names other rules than the shipped ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,17 +58,22 @@ std::string renamed(const std::string& text, const std::vector<std::string>& nam
   return out.append(from, text.cend());
 }
 
-// The shipped pack with every periodic rule due at the same time, in `copies`; a copy's rules have names of their own.
-dsl::PackFiles pack_files(unsigned copies) {
+dsl::PackFiles shipped_files() {
   const char* rules = std::getenv("TOCSIN_RULES");
   auto files = dsl::read_pack(rules != nullptr ? rules : TOCSIN_SOURCE_DIR "/rules");
   if (!files) std::fprintf(stderr, "%s\n", files.error().message.c_str()), std::exit(2);
+  return *files;
+}
+
+// The shipped pack with every periodic rule due at the same time, in `copies`; a copy's rules have names of their own.
+dsl::PackFiles pack_files(unsigned copies) {
+  const dsl::PackFiles files = shipped_files();
   dsl::PackFiles out;
   std::vector<std::string> names;
   const std::regex rule{R"re((^|\n)\s*rule\s*"([a-z0-9_]+)")re"}, case_start{R"re((^|\n)case ")re"};
-  for (const auto& [path, text] : *files)
+  for (const auto& [path, text] : files)
     for (std::sregex_iterator it{text.begin(), text.end(), rule}, end; it != end; ++it) names.push_back((*it)[2]);
-  for (auto& [path, text] : *files) {
+  for (const auto& [path, text] : files) {
     const bool has_rules = std::regex_search(text, rule);
     if (!has_rules) {
       out[path] = text;
@@ -89,9 +94,7 @@ dsl::PackFiles pack_files(unsigned copies) {
   return out;
 }
 
-stream::LoadedPack load(unsigned copies, bool scripted, std::string_view with = {}) {
-  auto files = pack_files(copies);
-  if (!with.empty()) files["with.lua"] = with;
+stream::LoadedPack load(const dsl::PackFiles& files, bool scripted = false) {
   dsl::Budgets budgets;
   budgets.all_scripted = scripted;
   budgets.nodes = 10'000'000;
@@ -136,7 +139,7 @@ class Engine {
 
 // The beat that carries the clock past a tick, less a beat that carries it past none, is what the tick costs.
 double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) {
-  Engine engine{load(copies, scripted)};
+  Engine engine{load(pack_files(copies), scripted)};
   const Load load{ranks, gpu_signals, rank_signals};
   for (const auto& m : load.start()) engine.consume(m, begin);
   const auto beat = Load::beat();
@@ -169,10 +172,36 @@ double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) 
   return median(ticks) - median(others);
 }
 
+// A second of a job with the rules at their own periods: its samples and the beat after them, and the beat once nothing
+// has come for an hour.
+void second_of(unsigned ranks, unsigned warm) {
+  Engine engine{load(shipped_files())};
+  const Load load{ranks, gpu_signals, rank_signals};
+  for (const auto& m : load.start()) engine.consume(m, begin);
+  const auto beat = Load::beat();
+  Clock::duration samples{}, steady{}, quiet{};
+  const unsigned measured = 600, silence = 3600;
+  for (unsigned s = 1; s <= warm + 2 * measured + silence; ++s) {
+    const bool silent = s > warm + measured;
+    const Time now = begin + std::chrono::seconds{s};
+    const auto messages = silent ? decltype(load.second_of(s)){} : load.second_of(s);
+    auto start = Clock::now();
+    for (const auto& m : messages) engine.consume(m, now + std::chrono::milliseconds{1});
+    if (s > warm && !silent) samples += Clock::now() - start;
+    start = Clock::now();
+    engine.consume(beat, now + std::chrono::seconds{1});
+    if (s > warm + measured + silence) quiet += Clock::now() - start;
+    else if (s > warm && !silent) steady += Clock::now() - start;
+  }
+  fmt::print("a second of {} ranks in steady training, ticks and rows: {:.2f} us; the samples besides: {:.2f} us\n",
+             ranks, microseconds(steady) / measured, microseconds(samples) / measured);
+  fmt::print("a quiet second of {} ranks: {:.2f} us\n", ranks, microseconds(quiet) / measured);
+}
+
 void replay(unsigned ranks, unsigned seconds) {
   const Load load_of{ranks, gpu_signals, rank_signals};
   std::vector<std::vector<std::byte>> start = load_of.start();
-  Engine engine{load(1, false)};
+  Engine engine{load(pack_files(1))};
   for (const auto& m : start) engine.consume(m, begin);
   const auto beat = Load::beat();
   Clock::duration spent{};
@@ -198,12 +227,14 @@ void replay(unsigned ranks, unsigned seconds) {
 // A change to a pack with one rule more: the longest time for one entry in the 30 s from there on, and in the 30 s
 // before.
 void reload(unsigned ranks, unsigned warm) {
-  const auto changed = load(1, false, R"(rule "one_more" {
+  dsl::PackFiles files = pack_files(1);
+  files["with.lua"] = R"(rule "one_more" {
   per = "rank", every = "10s", needs = { clock = signal "sm_clock" { over = "1m" } },
   evaluate = function(job) return job.clock:last():below(1) end,
-})");
+})";
+  const auto changed = load(files);
   NextPack next{changed};
-  Engine engine{load(1, false), &next};
+  Engine engine{load(pack_files(1)), &next};
   const Load load_of{ranks, gpu_signals, rank_signals};
   for (const auto& m : load_of.start()) engine.consume(m, begin);
   schemas::EntryBuilder announced;
@@ -245,13 +276,13 @@ Chosen choose(int argc, char** argv) {
     if (argument == "--quick") chosen.quick = true;
     else if (argument == "--seconds" && i + 1 < argc) chosen.seconds = static_cast<unsigned>(std::atoi(argv[++i]));
     else if (argument == "--ranks" && i + 1 < argc) chosen.ranks = static_cast<unsigned>(std::atoi(argv[++i]));
-    else if (argument == "tick" || argument == "copies" || argument == "scripted" || argument == "replay" ||
-             argument == "reload")
+    else if (argument == "tick" || argument == "second" || argument == "copies" || argument == "scripted" ||
+             argument == "replay" || argument == "reload")
       chosen.names.push_back(argument);
     else
-      std::fprintf(
-          stderr,
-          "usage: bench_engine [--quick] [--seconds N] [--ranks N] [tick] [copies] [scripted] [replay] [reload]\n"),
+      std::fprintf(stderr,
+                   "usage: bench_engine [--quick] [--seconds N] [--ranks N] [tick] [second] [copies] [scripted] "
+                   "[replay] [reload]\n"),
           std::exit(2);
   }
   return chosen;
@@ -265,10 +296,14 @@ int main(int argc, char** argv) {
   fmt::print("CPU time of one thread\n");
   const unsigned ranks = 1024, warm = chosen.quick ? 120 : 400;
   if (chosen.ranks > 0) {
-    fmt::print("a tick of the whole pack, all periodic rules due, {} ranks: {:.0f} us\n", chosen.ranks,
-               tick_cost(1, false, chosen.ranks, warm));
+    if (chosen("tick"))
+      fmt::print("a tick of the whole pack, all periodic rules due, {} ranks: {:.0f} us\n", chosen.ranks,
+                 tick_cost(1, false, chosen.ranks, warm));
+    if (chosen("second")) second_of(chosen.ranks, warm);
     return 0;
   }
+  if (chosen("second"))
+    for (const unsigned size : {8u, ranks}) second_of(size, warm);
   if (chosen("tick") || chosen("copies") || chosen("scripted")) {
     const double one = tick_cost(1, false, ranks, warm);
     fmt::print("a tick of the whole pack, all periodic rules due, {} ranks: {:.0f} us; 8 ranks: {:.0f} us\n", ranks,
