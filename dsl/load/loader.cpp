@@ -100,6 +100,7 @@ struct Load {
     for (stream::Rule& rule : pack->rules) {  // a local variable has a name only if its node stays
       std::erase_if(rule.locals, [&](const auto& local) { return !now.contains(local.node); });
       for (auto& local : rule.locals) local.node = now.at(local.node);
+      rule.hot_set = stream::FewNodes{rule.hot};
     }
   }
   void each_node(auto&& visit) {

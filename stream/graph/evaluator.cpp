@@ -1,5 +1,6 @@
 #include "stream/graph/evaluator.h"
 
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -9,21 +10,18 @@ namespace tocsin::stream {
 
 // Another graph size, topology or number of texts: what was computed before it may be other values.
 void Evaluator::State::resize() {
-  const auto outdated = [this](auto&& is) {
-    for (std::size_t i = 0; i < steps.size(); ++i)
-      if (const auto id = static_cast<NodeId>(i); prepared.has(id) && is(id)) dirty.add(id), ready.remove(id);
-  };
-  if (version != topology->version()) {
-    version = topology->version();
-    outdated([this](NodeId id) { return index(id) < graph->size() && graph->step(id).source != Source::nothing; });
-  }
-  if (const std::uint64_t known = leaves->texts(); known != texts) {
-    texts = known;
-    outdated([this](NodeId id) { return index(id) < graph->size() && graph->step(id).source == Source::texts; });
+  const bool moved = version != topology->version();
+  if (const std::uint64_t known = leaves->texts(); moved || known != texts) {
+    version = topology->version(), texts = known;
+    for (std::size_t i = 0; i < std::min(steps.size(), graph->size()); ++i) {
+      const auto id = static_cast<NodeId>(i);
+      const Source source = graph->step(id).source;
+      if (moved ? source != Source::nothing : source == Source::texts) dirty.add(id), ready.remove(id);
+    }
   }
   if (steps.size() >= graph->size()) return;
   steps.resize(graph->size());
-  for (NodeSet* set : {&prepared, &dirty, &ready}) set->resize(graph->size());
+  prepared.resize(graph->size()), ready.resize(graph->size()), dirty.resize(graph->size(), true);
 }
 
 void Evaluator::State::prepare(NodeId id) {
@@ -39,15 +37,16 @@ void Evaluator::State::prepare(NodeId id) {
   if (of.shape == Shape::mask) masks[room(made.mask, masks)].clear();
   if (made.groups != none) groups[made.groups] = {};
   if (of.source == Source::window && readings.size() <= of.reading) readings.resize(of.reading + std::size_t{1});
-  if (of.source != Source::nothing) dirty.add(id);
+  if (of.source == Source::nothing) dirty.remove(id);
   if (of.op == Op::constant) column(id).assign(1, (*graph)[id].attributes.number);
 }
 
-// Whether a node can have other values at this tick than when it ran last, though its arguments have the same.
-bool Evaluator::State::differs(NodeId id) {
+void Evaluator::State::visit(NodeId id) {
+  if (!prepared.has(id)) prepare(id);
   const NodeStep& of = graph->step(id);
-  if (of.source != Source::window) return of.source == Source::leaf;
-  return !leaves->same((*graph)[id], *(*graph)[of.arguments[0]].attributes.window, readings[of.reading]);
+  if (dirty.has(id) || of.source == Source::leaf ||
+      (of.source == Source::window && !leaves->same(readings[of.reading])))
+    compute(id);
 }
 
 void Evaluator::State::compute(NodeId id) {
@@ -92,8 +91,10 @@ void Evaluator::forget() { state_->version = 0; }
 
 void Evaluator::forget_above(std::size_t mark) {
   // The memory stays: a scripted rule asks for much the same at its next evaluation.
-  for (std::size_t i = mark; i < state_->steps.size(); ++i)
-    for (NodeSet* set : {&state_->prepared, &state_->dirty, &state_->ready}) set->remove(static_cast<NodeId>(i));
+  for (std::size_t i = mark; i < state_->steps.size(); ++i) {
+    const auto id = static_cast<NodeId>(i);
+    state_->prepared.remove(id), state_->ready.remove(id), state_->dirty.add(id);
+  }
 }
 
 void Evaluator::run(std::span<const NodeId> nodes) {
@@ -102,14 +103,28 @@ void Evaluator::run(std::span<const NodeId> nodes) {
   for (const NodeId id : nodes) {
     if (state.ready.has(id)) continue;
     state.ready.add(id);
-    if (!state.prepared.has(id)) state.prepare(id);
-    if (state.dirty.has(id) || state.differs(id)) state.compute(id);
+    state.visit(id);
+  }
+}
+
+void Evaluator::run(const FewNodes& nodes) {
+  State& state = *state_;
+  state.resize();
+  for (const auto& [word, in_word] : nodes.parts()) {
+    NodeSet::Word rest = in_word & ~state.ready.at(word);
+    state.ready.at(word) |= rest;
+    // A node that is computed can make later ones dirty.
+    while (const NodeSet::Word due = rest & (state.dirty.at(word) | state.graph->leaves().at(word))) {
+      const auto first = static_cast<unsigned>(std::countr_zero(due));
+      rest &= ~NodeSet::Word{1} << first;
+      state.visit(static_cast<NodeId>(word * NodeSet::bits + first));
+    }
   }
 }
 
 void Evaluator::run_with_needs(NodeId node) {
   std::vector<NodeId> pending{node};
-  run({});  // the topology may have changed
+  state_->resize();  // the topology may have changed
   while (!pending.empty()) {
     const NodeId id = pending.back();
     const std::size_t before = pending.size();

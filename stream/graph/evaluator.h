@@ -21,12 +21,12 @@ class Leaves {
   // What the values of a reduction follow from besides its other column: of the tick at which they were written.
   struct Reading {
     std::uint64_t content = 0, zeros = 0;  // versions: of the signal, and of the column of zeros with this number
-    std::uint32_t zeros_of = ~std::uint32_t{0};
+    std::uint32_t signal = 0, zeros_of = ~std::uint32_t{0};
     Time from = never, until = never;  // time alone changes nothing at the ticks in [from, until)
   };
   virtual Reading reading(const Node&, const WindowSpec&) { return {}; }
   // Whether reduce() would write the same at this tick.
-  virtual bool same(const Node&, const WindowSpec&, const Reading&) { return false; }
+  virtual bool same(const Reading&) { return false; }
   virtual void finding(const Node& node, std::span<Truth> out) = 0;  // Op f_now, f_ever
   virtual void state(const Node& node, std::span<double> out) = 0;
   virtual void freeze(const Node& node,
@@ -53,7 +53,8 @@ class Evaluator {
   void forget_above(
       std::size_t mark);  // drops the nodes from here on: they were truncated, and others may get their ids
   void run(std::span<const NodeId> nodes);  // in the order of evaluation; skips those that are known
-  void run_with_needs(NodeId node);         // one node, and its arguments that are not known yet
+  void run(const FewNodes& nodes);
+  void run_with_needs(NodeId node);  // one node, and its arguments that are not known yet
   [[nodiscard]] const Graph& graph() const noexcept;
   [[nodiscard]] std::uint64_t computed() const noexcept;  // how many nodes so far
   [[nodiscard]] Column column(NodeId id) const;           // after run; empty for a node that did not run at this tick

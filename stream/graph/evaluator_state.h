@@ -41,7 +41,7 @@ struct Evaluator::State {
   std::vector<GroupsAt> groups;
   std::vector<Leaves::Reading> readings;  // by number of the reduction
   NodeSet prepared;                       // have a place
-  NodeSet dirty;                          // have not run since an argument changed
+  NodeSet dirty;                          // have not run since an argument changed, or not at all
   NodeSet ready;                          // have the values of this tick
   std::uint64_t version = 0;              // of the topology, at this tick
   std::uint64_t texts = 0;                // of the leaves, at this tick
@@ -77,7 +77,7 @@ struct Evaluator::State {
   }
   void resize();
   void prepare(NodeId id);
-  bool differs(NodeId id);
+  void visit(NodeId id);
   void compute(NodeId id);
   bool keep(NodeId id, const NodeStep& of);
   void write(NodeId id, const NodeStep& of, std::size_t n);

@@ -109,6 +109,9 @@ NodeId Graph::intern(Node node) {
     steps_.push_back(step);
     for (const NodeId argument : node.arguments) users_[static_cast<std::size_t>(argument)].push_back(place->second);
     users_.emplace_back();
+    leaves_.resize(nodes_.size() + 1);
+    if (step.source == Source::leaf || step.source == Source::window) leaves_.add(place->second);
+    else leaves_.remove(place->second);  // another node had the id before
     nodes_.push_back(std::move(node));
     keys_.push_back(place->first);
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "stream/graph/mask_form.h"
+#include "stream/graph/node_set.h"
 #include "stream/graph/operations.h"
 #include "stream/values/result.h"
 #include "stream/values/signal.h"
@@ -19,7 +20,6 @@
 
 namespace tocsin::stream {
 
-enum class NodeId : std::uint32_t {};
 enum class RuleIndex : std::uint32_t {};  // of a rule in its pack
 enum class PeersId : std::uint32_t {};    // of a list of coordinates in its graph
 
@@ -143,6 +143,8 @@ class Graph {
   [[nodiscard]] const NodeStep& step(NodeId id) const { return steps_[static_cast<std::size_t>(id)]; }
   // The nodes that take its values, ascending.
   [[nodiscard]] std::span<const NodeId> users(NodeId id) const { return users_[static_cast<std::size_t>(id)]; }
+  // The leaves, which can have other values at each tick.
+  [[nodiscard]] const NodeSet& leaves() const noexcept { return leaves_; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   [[nodiscard]] std::span<const std::string> coordinates(PeersId id) const {
     return peers_[static_cast<std::size_t>(id)];
@@ -171,6 +173,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<NodeStep> steps_;  // of each node
   std::vector<std::vector<NodeId>> users_;
+  NodeSet leaves_;
   std::uint16_t readings_ = 0;
   std::vector<std::string> keys_;  // of each node, to remove it from by_key_
   std::unordered_map<std::string, NodeId> by_key_;

@@ -122,7 +122,7 @@ void Judge::evaluate(RuleIndex index) {
   if (rule.scripted) {
     if (!evaluate_script(index, rule, run)) outcomes_.assign(facts_.topology.size(rule.per), Truth::unknown);
   } else {
-    evaluator_.run(rule.hot);
+    evaluator_.run(rule.hot_set);
     take_outcomes(rule.answer, rule);
     std::vector<std::pair<std::size_t, NodeId>> writes;
     for (std::size_t i = 0; i < rule.state.size(); ++i)
@@ -285,10 +285,10 @@ void Judge::finding(const Node& node, std::span<Truth> out) {
   const bool ever = node.op == Op::f_ever;
   // The finding's leaf names the rules; the node that uses it asks.
   const auto& names = (node.op == Op::finding ? node : graph()[node.arguments[0]]).attributes.findings;
-  const auto run_of = [&](const std::string& name) -> const RuleRun* {
-    for (const RuleRun& run : runs_)
-      if (run.rule().name == name) return &run;
-    return nullptr;
+  const auto run_of = [&](const std::string& name) -> const RuleRun* {  // the pack's rules are sorted by name
+    const auto run =
+        std::ranges::lower_bound(runs_, name, {}, [](const RuleRun& r) -> const std::string& { return r.rule().name; });
+    return run != runs_.end() && run->rule().name == name ? &*run : nullptr;
   };
   const auto answer = [&](const RuleRun& run, std::span<const Truth> answers, Slot slot) {
     if (ever) return run.ever(slot);

@@ -129,9 +129,7 @@ class Judge final : private Leaves {
   Reading reading(const Node& reduction, const WindowSpec& window) override {
     return facts_.history.reading(reduction, window, moment_, facts_.coverage);
   }
-  bool same(const Node&, const WindowSpec& window, const Reading& reading) override {
-    return facts_.history.same(window, reading, moment_, facts_.coverage);
-  }
+  bool same(const Reading& reading) override { return facts_.history.same(reading, moment_, facts_.coverage); }
   [[nodiscard]] std::uint64_t texts() const override { return facts_.symbols.size(); }
   [[nodiscard]] double job_age() const override;
   void finding(const Node& node, std::span<Truth> out) override;

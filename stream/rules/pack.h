@@ -121,6 +121,7 @@ struct Rule {
   std::optional<std::string> scripted;  // the line that made it scripted; empty for a compiled rule
   NodeId answer{};                      // of a compiled rule
   std::vector<NodeId> hot;              // what answer and state need, in order of evaluation
+  FewNodes hot_set;                     // the same
   std::vector<NodeId> cold;             // what outputs, causes and who need besides
   std::vector<Output> outputs, locals;  // values that evaluate returns; those of its local variables, for explain
   std::optional<NodeId> who;

@@ -35,6 +35,7 @@ void RuleRun::repeat(Time tick) {
 }
 
 bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology& topology) {
+  if (quiet_at_ == topology.version() && std::ranges::equal(outcomes, outcomes_)) return repeat(tick), false;
   begin(tick);
   for (std::size_t i = 0; repeats_ > 0 && i < outcomes_.size(); ++i) {
     evaluated_[i] += repeats_;
@@ -62,7 +63,8 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
   known_now_ = known_now, members_now_ = members;
   known_sum_ += known_now;
   evaluated_sum_ += members;
-  if (!any_yes && lives_.empty()) return false;
+  quiet_at_ = any_yes || !lives_.empty() ? 0 : topology.version();
+  if (quiet_at_ != 0) return false;
   answered_yes_ |= any_yes;
 
   if (any_yes)
@@ -133,6 +135,7 @@ std::vector<double>& RuleRun::state(std::size_t field, std::size_t members) {
 }
 
 void RuleRun::adopt(Slot slot, Life life) {
+  quiet_at_ = 0;
   if (life.on) {
     fired_ = true;
     if (timely(*rule_) && life.first < began_) began_ = life.first;

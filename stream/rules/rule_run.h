@@ -125,6 +125,7 @@ class RuleRun {
   Duration last_interval_{};
   Time began_ = never;
   bool fired_ = false, answered_yes_ = false;
+  std::uint64_t quiet_at_ = 0;  // the topology under which all members were quiet at the last tick, none saying yes
 };
 
 }  // namespace tocsin::stream

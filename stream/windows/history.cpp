@@ -155,7 +155,7 @@ bool History::reduce_so_far(const Node& reduction, const WindowSpec& window, Col
   if (found == SignalHistory::Found::not_retained) return is_constant(out, absent, absent);
   const bool nothing = found == SignalHistory::Found::nothing;
   if (!counts) return nothing && is_constant(out, absent, absent);
-  const TimeRange over = State::counted(window, moment);
+  const TimeRange over = Zeros::range(window, moment.tick, moment.attempt_start);
   const bool constant = s.fill_zeros(window, signal, nothing, over, coverage, out);
   if (!rate) return constant;
   const double elapsed = seconds(over.to - over.from);
@@ -176,6 +176,7 @@ Leaves::Reading History::reading(const Node& reduction, const WindowSpec& window
   const SignalHistory* const signal = s.find(window.signal);
   const TimeRange range = time_range(window, moment.tick, moment.attempt_start);
   reading.from = moment.tick;
+  reading.signal = static_cast<std::uint32_t>(window.signal);
   if (signal != nullptr) reading.content = signal->version(), reading.until = signal->unchanged_until(window, range);
   const bool full = timed && window.full;
   if (full && range.from < moment.attempt_start)
@@ -183,21 +184,18 @@ Leaves::Reading History::reading(const Node& reduction, const WindowSpec& window
   const SignalDefinition& definition = s.table[window.signal];
   if (!counts_nothing(op, window) && !(full && !definition.source.empty())) return reading;
   reading.zeros_of = s.zeros.column(definition, window);
-  (void)s.zeros.over(reading.zeros_of, State::counted(window, moment), coverage, s.topology);
-  reading.zeros = s.zeros.version(reading.zeros_of);
+  reading.zeros = s.zeros.version(reading.zeros_of, moment.tick, moment.attempt_start, coverage, s.topology);
   return reading;
 }
 
-bool History::same(const WindowSpec& window, const Leaves::Reading& reading, const Moment& moment,
-                   const SourceCoverage& coverage) {
+bool History::same(const Leaves::Reading& reading, const Moment& moment, const SourceCoverage& coverage) {
   State& s = *state_;
   if (moment.tick < reading.from || moment.tick >= reading.until || moment.attempt_end != never) return false;
   s.see_early(moment.now);
-  const SignalHistory* const signal = s.find(window.signal);
+  const SignalHistory* const signal = s.signals[reading.signal].get();
   if (reading.content != (signal == nullptr ? 0 : signal->version())) return false;
-  if (reading.zeros_of == Leaves::Reading{}.zeros_of) return true;
-  (void)s.zeros.over(reading.zeros_of, State::counted(window, moment), coverage, s.topology);
-  return reading.zeros == s.zeros.version(reading.zeros_of);
+  return reading.zeros_of == Leaves::Reading{}.zeros_of ||
+         reading.zeros == s.zeros.version(reading.zeros_of, moment.tick, moment.attempt_start, coverage, s.topology);
 }
 
 namespace {

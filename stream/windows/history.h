@@ -109,8 +109,7 @@ class History {
   // What reduce() has read at `moment`, and whether it would write the same at a later one.
   Leaves::Reading reading(const Node& reduction, const WindowSpec& window, const Moment& moment,
                           const SourceCoverage& coverage);
-  bool same(const WindowSpec& window, const Leaves::Reading& reading, const Moment& moment,
-            const SourceCoverage& coverage);
+  bool same(const Leaves::Reading& reading, const Moment& moment, const SourceCoverage& coverage);
 
   // ---- windows over "earlier": the attempts before.
   // They read `earlier` from now on; `texts` has the number of each of its texts here, and `before` attempts began

@@ -174,12 +174,6 @@ struct History::State {
                       const RecordOrder& order);
 
   // ---- reading
-  // Over which an empty window counts: of points and of the attempt, all of it so far.
-  static TimeRange counted(const WindowSpec& window, const Moment& moment) {
-    TimeRange range = time_range(window, moment.tick, moment.attempt_start);
-    if (window.span != WindowSpec::Span::time) range.from = moment.attempt_start;
-    return range;
-  }
   bool fill_zeros(const WindowSpec& window, const SignalHistory* signal, bool nothing, TimeRange range,
                   const SourceCoverage& coverage, std::span<double> out);
 };

@@ -284,35 +284,34 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
   const std::size_t count = end - first;
   const double row = seconds(rows.grid().length);
   const bool incremental = order_ && built_ && orders(reduction.op);
+  const double half = seconds(reduction.window->over) / 2;
   times.clear();
   for (std::size_t r = first; r < end; ++r)
     times.push_back(static_cast<double>(rows.closed()[r].number - rows.closed()[first].number) * row);
   block.resize(together * count);
   for (std::size_t base = 0; base < out.size(); base += together) {
     const std::size_t width = std::min(together, out.size() - base);
-    if (incremental) {
-      // Enough numbers decide it in most cases; below that, measured NaN count, too.
-      bool all = true;
-      for (std::size_t j = 0; j < width && all; ++j) {
-        const auto sorted = sorted_.of(static_cast<Slot>(base + j));
-        all = !sorted.empty() && static_cast<double>(sorted.size()) * row >= seconds(reduction.window->over) / 2;
-      }
-      if (all) {
-        for (std::size_t j = 0; j < width; ++j)
-          out[base + j] =
-              order_statistic(reduction.op, sorted_.of(static_cast<Slot>(base + j)), reduction.arguments.number);
-        continue;
-      }
-    }
-    const auto possible = [&](std::size_t j) { return covered(count, static_cast<Slot>(base + j), reduction, row); };
-    if (reduction.needs_cover() && std::ranges::none_of(std::views::iota(std::size_t{0}, width), possible)) continue;
-    for (std::size_t r = 0; r < count; ++r) {
-      const auto& from = rows.closed()[first + r].values;
-      for (std::size_t j = 0; j < width; ++j)
-        block[j * count + r] = base + j < from.size() ? static_cast<double>(from[base + j]) : absent;
-    }
+    auto& slots = reduction.scratch->slots;  // those whose numbers have to be read
+    slots.clear();
     for (std::size_t j = 0; j < width; ++j) {
       const auto slot = static_cast<Slot>(base + j);
+      if (incremental) {
+        // Enough numbers decide it in most cases; below that, measured NaN count, too.
+        const auto sorted = sorted_.of(slot);
+        if (!sorted.empty() && static_cast<double>(sorted.size()) * row >= half) {
+          out[slot] = order_statistic(reduction.op, sorted, reduction.arguments.number);
+          continue;
+        }
+      }
+      if (!reduction.needs_cover() || covered(count, slot, reduction, row)) slots.push_back(slot);
+    }
+    if (slots.empty()) continue;
+    for (std::size_t r = 0; r < count; ++r) {
+      const auto& from = rows.closed()[first + r].values;
+      for (std::size_t j = 0; j < slots.size(); ++j)
+        block[j * count + r] = slots[j] < from.size() ? static_cast<double>(from[slots[j]]) : absent;
+    }
+    for (std::size_t j = 0; j < slots.size(); ++j) {
       values.resize(count);
       times_of.resize(count);
       std::size_t present = 0;
@@ -324,8 +323,9 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
       values.resize(present);
       times_of.resize(present);
       if (!reduction.enough(values.size())) continue;
-      if (reduction.needs_cover() && !covered(values.size(), slot, reduction, row)) continue;
-      out[slot] = reduce_series(reduction.op, {times_of, values}, reduction.at(slot), reduction.scratch->series);
+      if (reduction.needs_cover() && !covered(values.size(), slots[j], reduction, row)) continue;
+      out[slots[j]] =
+          reduce_series(reduction.op, {times_of, values}, reduction.at(slots[j]), reduction.scratch->series);
     }
   }
 }

@@ -9,13 +9,15 @@ namespace tocsin::stream {
 
 std::uint32_t Zeros::column(const SignalDefinition& signal, const WindowSpec& window) {
   const bool event = signal.kind == SignalKind::event, timed = window.span == WindowSpec::Span::time;
-  const Duration over = timed ? window.over : Duration{};
   const auto same = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
-    return kept.level == signal.owner && kept.event == event && kept.timed == timed && kept.over == over &&
-           kept.lag == window.lag && kept.source == signal.source;
+    return kept.level == signal.owner && kept.event == event && kept.window.lag == window.lag &&
+           (kept.window.span == WindowSpec::Span::time) == timed && (!timed || kept.window.over == window.over) &&
+           kept.source == signal.source;
   });
   if (same != kept_.end()) return static_cast<std::uint32_t>(same - kept_.begin());
-  kept_.push_back({signal.source, signal.owner, event, timed, over, window.lag, {}, 0, 0, 0, false, {}});
+  Kept& made = kept_.emplace_back();
+  made.source = signal.source, made.level = signal.owner, made.event = event;
+  made.window.span = window.span, made.window.over = window.over, made.window.lag = window.lag;
   return static_cast<std::uint32_t>(kept_.size() - 1);
 }
 

@@ -26,15 +26,25 @@ class Zeros {
   // The column for this window, by number.
   [[nodiscard]] std::uint32_t column(const SignalDefinition& signal, const WindowSpec& window);
   Found over(std::uint32_t column, TimeRange range, const SourceCoverage& coverage, const Topology& topology);
-  // Changes if the values do.
-  [[nodiscard]] std::uint64_t version(std::uint32_t column) const { return kept_[column].version; }
+  // Of the column at this tick; changes if the values do.
+  [[nodiscard]] std::uint64_t version(std::uint32_t column, Time tick, Time attempt_start,
+                                      const SourceCoverage& coverage, const Topology& topology) {
+    (void)over(column, range(kept_[column].window, tick, attempt_start), coverage, topology);
+    return kept_[column].version;
+  }
+  // What an empty window counts over: one of points, or of the attempt, over all of it so far.
+  [[nodiscard]] static TimeRange range(const WindowSpec& window, Time tick, Time attempt_start) {
+    TimeRange range = time_range(window, tick, attempt_start);
+    if (window.span != WindowSpec::Span::time) range.from = attempt_start;
+    return range;
+  }
 
  private:
   struct Kept {
     std::string source;
     Level level{};
-    bool event = false, timed = false;
-    Duration over{}, lag{};
+    bool event = false;
+    WindowSpec window;  // its span, `over` and lag
     TimeRange range{};
     std::uint64_t coverage = 0, topology = 0, version = 0;
     bool constant = false;

@@ -93,7 +93,7 @@ void Recorded::tick(History& history, Time tick, std::vector<Answer>& answers) {
     const std::vector<double> goals(answer.values.size(), r.goal);
     const Moment moment{tick, tick + r.spec.settle, start, never};
     Before& before = before_[r.node];
-    const bool same = before.topology == topology.version() && history.same(r.spec, before.reading, moment, coverage);
+    const bool same = before.topology == topology.version() && history.same(before.reading, moment, coverage);
     history.reduce(node, r.spec, goals, moment, coverage, answer.values);
     if (same && !std::ranges::equal(before.values, answer.values, [](double a, double b) {
           return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);

@@ -88,7 +88,7 @@ TEST_CASE("a node is computed again only if an argument has changed, or what its
     bool reduce(const Node&, const WindowSpec&, Column, std::span<double> out) override {
       return ++reduced, std::fill(out.begin(), out.end(), value), false;
     }
-    bool same(const Node&, const WindowSpec&, const Reading&) override { return !changed; }
+    bool same(const Reading&) override { return !changed; }
   } leaves;
   Evaluator evaluator{graph, topology, leaves};
   const auto nodes = graph.reach(std::array{answer});

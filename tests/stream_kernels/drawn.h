@@ -127,13 +127,14 @@ class DrawnLeaves : public Leaves {
     return n > 2 && (static_cast<std::uint64_t>(window.signal) + since(window)) % 2 == 0;
   }
   // The tick at which what the window holds has changed last: some windows change at every third.
-  std::uint64_t since(const WindowSpec& window) const {
-    return static_cast<std::uint64_t>(window.signal) % 3 == 0 ? tick : tick - tick % 3;
+  std::uint64_t since(const WindowSpec& window) const { return since(static_cast<std::uint32_t>(window.signal)); }
+  std::uint64_t since(std::uint32_t signal) const { return signal % 3 == 0 ? tick : tick - tick % 3; }
+  Reading reading(const Node&, const WindowSpec& window) override {
+    Reading reading;
+    reading.signal = static_cast<std::uint32_t>(window.signal), reading.content = since(window);
+    return reading;
   }
-  Reading reading(const Node&, const WindowSpec& window) override { return {since(window)}; }
-  bool same(const Node&, const WindowSpec& window, const Reading& reading) override {
-    return reading.content == since(window);
-  }
+  bool same(const Reading& reading) override { return reading.content == since(reading.signal); }
   std::vector<Truth> mask(std::uint64_t name, std::size_t n) const { return RandomValues{name * 7919 + tick}.mask(n); }
   static std::uint64_t name_of(const Node& node) {
     return std::hash<std::string>{}(node.attributes.field) + 31 * static_cast<std::uint64_t>(node.op) +
