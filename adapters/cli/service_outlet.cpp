@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 #include <variant>
 
@@ -11,6 +12,8 @@
 #include "adapters/formats/json.h"
 #include "adapters/http/api.h"
 #include "adapters/http/page/page.h"
+#include "adapters/wrap/run_directory.h"
+#include "adapters/wrap/wrap.h"
 
 namespace tocsin::adapters::cli {
 namespace {
@@ -47,6 +50,7 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
     if (!poster) return poster.error();
     poster_ = std::move(*poster);
   }
+  if (auto notified = start_notifier(log); !notified) return notified;
   auto server = http::Server::bind(config::server_options(config_));
   if (!server) return server.error();
   server_ = std::move(*server);
@@ -80,12 +84,37 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
   http::add_api(*server_, std::move(providers));
   http::page::add_page(*server_);
   metrics_.observe([this] { return poster_ ? poster_->status() : alertmanager::PosterStatus{}; },
+                   [this] { return notifier_ ? notifier_->status() : notify::NotifierStatus{}; },
                    [this] { return server_->status(); });
   server_->start();
   return {};
 }
 
-bool ServiceOutlet::drain() { return !poster_ || poster_->drain(last_posts); }
+stream::Result<void> ServiceOutlet::start_notifier(const service::Log& log) {
+  auto receivers = config::receivers(config_);
+  if (!receivers) return receivers.error();
+  if (receivers->empty()) return {};
+  notify::NotifierOptions options;
+  options.receivers = std::move(*receivers);
+  options.links = {config_.alertmanager.external_url, "", config_.alertmanager.runbook_url, wrap::host()};
+  options.root = config_.notify.directory;
+  if (const char* given = std::getenv("STATE_DIRECTORY"); options.root.empty() && given != nullptr && *given != 0)
+    options.root = std::filesystem::path{given} / "notify";
+  if (options.root.empty()) options.root = wrap::state_directory() / "notify-service";
+  options.own = config_.kafka.instance_id;
+  options.limits.bytes = config_.notify.queue_size;
+  options.limits.age = std::chrono::ceil<std::chrono::hours>(config_.notify.keep);
+  options.log = [log](const std::string& line) { log.warning(line); };
+  auto notifier = notify::Notifier::start(std::move(options));
+  if (!notifier) return notifier.error();
+  notifier_ = std::move(*notifier);
+  return {};
+}
+
+bool ServiceOutlet::drain() {
+  if (notifier_) static_cast<void>(notifier_->drain(last_posts));  // what is left waits on disk
+  return !poster_ || poster_->drain(last_posts);
+}
 
 void ServiceOutlet::joined() {
   const std::lock_guard lock{mutex_};
@@ -107,14 +136,23 @@ void ServiceOutlet::report(int partition, const stream::Report& report) {
   recent_.report(owner(partition), report);
   const auto* transition = std::get_if<stream::AlertTransition>(&report);
   if (poster_ && transition != nullptr) poster_->report(owner(partition), *transition);
+  if (notifier_) notifier_->report(owner(partition), report);
+}
+
+void ServiceOutlet::firing(int partition, const stream::AlertTransition& alert) {
+  recent_.report(owner(partition), alert);
+  if (poster_) poster_->report(owner(partition), alert);
+  if (notifier_) notifier_->report(owner(partition), alert, true);
 }
 
 void ServiceOutlet::committed(int partition, std::chrono::steady_clock::time_point owned_until) {
   if (poster_) poster_->permit(owner(partition), owned_until);
+  if (notifier_) notifier_->permit(owner(partition), owned_until);
 }
 
 void ServiceOutlet::withdraw(int partition) {
   if (poster_) poster_->withdraw(owner(partition));
+  if (notifier_) notifier_->withdraw(owner(partition));
   recent_.withdraw(owner(partition));
   jobs_.withdraw(partition);
   metrics_.withdraw(static_cast<std::uint32_t>(partition));
@@ -180,6 +218,15 @@ std::string ServiceOutlet::status() const {
   for (const auto& [number, partition] : partitions_)
     out["partitions"].push_back(
         {{"partition", number}, {"restored", formats::json_number(partition.restored)}, {"jobs", partition.subjects}});
+  if (!notifier_) return formats::dump(out);
+  const notify::NotifierStatus notified = notifier_->status();
+  out["notify"] = {{"bytes", notified.bytes}, {"dropped", notified.dropped}, {"receivers", formats::Json::array()}};
+  for (const notify::ReceiverStatus& one : notified.receivers)
+    out["notify"]["receivers"].push_back({{"name", one.name},
+                                          {"results", one.results},
+                                          {"waiting", one.waiting},
+                                          {"backs_off", one.backs_off},
+                                          {"last_error", one.last_error}});
   return formats::dump(out);
 }
 

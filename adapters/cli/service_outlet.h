@@ -11,6 +11,7 @@
 #include "adapters/config/config.h"
 #include "adapters/http/recent_reports.h"
 #include "adapters/http/server.h"
+#include "adapters/notify/notifier.h"
 #include "adapters/prometheus/metrics.h"
 #include "adapters/service/job_list.h"
 #include "adapters/service/push_role.h"
@@ -18,7 +19,7 @@
 
 namespace tocsin::adapters::cli {
 
-// Where `tocsin run` shows what it does: Alertmanager, /metrics and the API.
+// Where `tocsin run` shows what it does: Alertmanager, people, /metrics and the API.
 // Owned by the command; its functions are called by the service's threads and by the server's.
 class ServiceOutlet final : public service::Outlet {
  public:
@@ -27,7 +28,8 @@ class ServiceOutlet final : public service::Outlet {
                 service::PushRole& pushes);
   // Binds the port and begins to post and to serve. The error says what is wrong with an address.
   stream::Result<void> start(const service::Log& log);
-  // Waits a few seconds until each Alertmanager that answers has the last alerts. False: one has not.
+  // Waits a few seconds until each Alertmanager that answers has the last alerts, and what waits for people is sent or
+  // kept. False: an Alertmanager has not.
   bool drain();
   [[nodiscard]] std::uint16_t port() const noexcept { return server_->port(); }
 
@@ -35,6 +37,7 @@ class ServiceOutlet final : public service::Outlet {
   void figures(const prometheus::PartitionFigures& figures) override;
   void jobs(int partition, prometheus::PublishedJobs jobs) override;
   void report(int partition, const stream::Report& report) override;
+  void firing(int partition, const stream::AlertTransition& alert) override;
   void committed(int partition, std::chrono::steady_clock::time_point owned_until) override;
   void withdraw(int partition) override;
   void rules(const service::RulesFigures& rules) override;
@@ -47,6 +50,7 @@ class ServiceOutlet final : public service::Outlet {
     double restored = 0;
     std::uint64_t subjects = 0;
   };
+  [[nodiscard]] stream::Result<void> start_notifier(const service::Log& log);
   [[nodiscard]] std::string not_ready() const;
   [[nodiscard]] std::string metrics();
   [[nodiscard]] std::string rules() const;
@@ -56,6 +60,7 @@ class ServiceOutlet final : public service::Outlet {
   service::ReloadRequests* reloads_;
   service::PushRole* pushes_;
   std::unique_ptr<alertmanager::Poster> poster_;
+  std::unique_ptr<notify::Notifier> notifier_;
   http::RecentReports recent_;
   prometheus::Metrics metrics_;
   service::JobList jobs_;

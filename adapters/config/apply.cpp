@@ -20,6 +20,21 @@ std::vector<std::string> warnings(const Config& config) {
   for (const auto& instance : config.alertmanager.instances)
     if (instance.url.starts_with("http://") && !(instance.auth.user.empty() && instance.auth.token_file.empty()))
       all.push_back("alertmanager.instances: " + instance.url + " is sent credentials without TLS; write https://");
+  for (const auto& receiver : config.notify.receivers)
+    for (const char* medium : {"slack:https://", "teams:https://", "discord:https://"})
+      if (receiver.to.starts_with(medium))
+        all.push_back("notify.receivers: the URL of a webhook is a secret: put it into a file, and write url_file");
+  return all;
+}
+
+stream::Result<std::vector<notify::Receiver>> receivers(const Config& config) {
+  std::vector<notify::Receiver> all;
+  for (const notify::Receiver& given : config.notify.receivers) {
+    auto receiver = notify::complete(given, config.notify.relay);
+    if (!receiver) return stream::Error{receiver.error().code, "notify.receivers: " + receiver.error().message};
+    all.push_back(std::move(*receiver));
+  }
+  notify::number_names(all);
   return all;
 }
 

@@ -10,6 +10,7 @@
 #include "adapters/alertmanager/poster.h"
 #include "adapters/http/server.h"
 #include "adapters/ingest/mapping.h"
+#include "adapters/notify/receiver.h"
 #include "stream/values/result.h"
 
 namespace tocsin::adapters::config {
@@ -32,6 +33,14 @@ struct Config {
 
   alertmanager::PosterOptions alertmanager;
   http::ServerOptions http;
+
+  struct Notify {
+    std::vector<notify::Receiver> receivers;
+    std::string relay{notify::usual_relay};
+    Path directory;
+    std::uint64_t queue_size = 256u << 20;
+    Milliseconds keep{72 * 3600'000};
+  } notify;
 
   struct Ingest {
     std::string group = "tocsin-ingest";
@@ -63,6 +72,8 @@ struct Config {
 // What is allowed and probably not meant, a line each.
 [[nodiscard]] std::vector<std::string> warnings(const Config& config);
 
+// The receivers of notify, with what their addresses say. The error is that of the first that is wrong.
+[[nodiscard]] stream::Result<std::vector<notify::Receiver>> receivers(const Config& config);
 // Of the server: with the name in http.external_url.
 [[nodiscard]] http::ServerOptions server_options(const Config& config);
 // Of librdkafka: kafka.properties, and those of kafka.property_files with the secrets read. Not to be logged.

@@ -114,7 +114,9 @@ std::string type_of(const Place& place, const Traits& option) {
                                     "paths by name",
                                     "a list of instances",
                                     "a list of sources",
-                                    "a list of GPUs"};
+                                    "a list of GPUs",
+                                    "texts or lists by name",
+                                    "a list of receivers"};
   static_assert(types.size() == std::variant_size_v<Place>);
   static constexpr std::array forms{"a text", "a name", "a name", "HOST:PORT", "a URL", "ADDRESS:PORT", "a URL"};
   if (std::holds_alternative<std::string*>(place)) return forms[static_cast<std::size_t>(option.form)];

@@ -58,6 +58,25 @@ const Option of_alertmanager[] = {
       16 * gib},
      [](Config& c) -> Place { return Size{&c.alertmanager.most_bytes}; }},
 };
+const Option of_notify[] = {
+    {{"receivers", "Who is notified, by what, and of what. None: nobody is notified."},
+     [](Config& c) -> Place { return &c.notify.receivers; }},
+    {{"relay",
+      "The mail server for addresses mailto:, as smtp://USER@HOST:587/?from=NAME@HOST&password_file=FILE; smtps:// is "
+      "TLS "
+      "from the start."},
+     [](Config& c) -> Place { return &c.notify.relay; }},
+    {{"directory",
+      "Where messages wait that are not sent yet, and what has been notified. Empty: in $STATE_DIRECTORY, else in "
+      "$XDG_STATE_HOME/tocsin or ~/.local/state/tocsin."},
+     [](Config& c) -> Place { return &c.notify.directory; }},
+    {{"queue_size", "Disk for messages that wait; beyond it the oldest are dropped, with a line in the log.",
+      Form::plain, mib, 64 * gib},
+     [](Config& c) -> Place { return Size{&c.notify.queue_size}; }},
+    {{"keep", "How long a message may wait; then it is dropped, with a line in the log.", Form::plain, minute,
+      30 * 24 * 60 * minute},
+     [](Config& c) -> Place { return &c.notify.keep; }},
+};
 const Option of_http[] = {
     {{"listen", "The address and port of the server. Beyond loopback, set credentials and a certificate too.",
       Form::listen},
@@ -136,6 +155,7 @@ const Section all_sections[] = {
     {"kafka", "Where records come from, and where alerts, verdicts and state are kept.", of_kafka},
     {"", "The rules that judge jobs.", of_rules},
     {"alertmanager", "Where alerts are posted.", of_alertmanager},
+    {"notify", "Who is notified by mail, chat, pager or webhook: docs/notify.md.", of_notify},
     {"http", "The server of /metrics, the API and reloads.", of_http},
     {"ingest", "Topics of other programs whose records become records of jobs: docs/ingest.md.", of_ingest},
     {"log", "The lines that the program writes to standard error, and the log of records that it keeps without Kafka.",
@@ -158,6 +178,58 @@ const OptionOf<Instance> of_instances[] = {
     {{"certificate_file", "The certificate of this program."},
      [](Instance& i) -> Place { return &i.tls.certificate_file; }},
     {{"key_file", "The key of that certificate."}, [](Instance& i) -> Place { return &i.tls.key_file; }},
+};
+
+using notify::Receiver;
+const std::vector<std::string> severities{"info", "warning", "critical"}, verdict_choices{"none", "failed", "all"};
+const OptionOf<Receiver> of_receivers[] = {
+    {{"to",
+      "Its address: mailto:NAME@HOST, smtps://USER@HOST/?to=NAME@HOST, slack:, teams:, discord:, pagerduty:, "
+      "webhook:https://…, alertmanager-webhook:https://…"},
+     [](Receiver& r) -> Place { return &r.to; }},
+    {{"command", "In place of an address: a program and its arguments, which gets JSON on its standard input."},
+     [](Receiver& r) -> Place { return &r.command; }},
+    {{"name", "Its name in the log and in metrics. Empty: made of the address."},
+     [](Receiver& r) -> Place { return &r.name; }},
+    {{"from", "For mail: the sender."}, [](Receiver& r) -> Place { return &r.from; }},
+    {{"password_file", "For mail: the password of the user in the address: the first line of this file."},
+     [](Receiver& r) -> Place { return &r.password_file; }},
+    {{"url_file", "For slack, teams, discord and webhooks: the URL, which is a secret: the first line of this file."},
+     [](Receiver& r) -> Place { return &r.url_file; }},
+    {{"key_file", "For PagerDuty: the routing key: the first line of this file."},
+     [](Receiver& r) -> Place { return &r.key_file; }},
+    {{"token_file", "For webhooks: the token of bearer authentication: the first line of this file."},
+     [](Receiver& r) -> Place { return &r.token_file; }},
+    {{"ca_file", "The authorities that its server's certificate may be of. Empty: the system's."},
+     [](Receiver& r) -> Place { return &r.ca_file; }},
+    {{"severity", "Alerts at least as severe.", Form::plain, 0, no_limit, false, severities},
+     [](Receiver& r) -> Place { return &r.severity; }},
+    {{"families", "Alerts of these families; * stands for any text, and ! in front for none of these. Empty: all."},
+     [](Receiver& r) -> Place { return &r.families; }},
+    {{"rules", "Alerts of these rules, in the same form. Empty: all."}, [](Receiver& r) -> Place { return &r.rules; }},
+    {{"modes", "Alerts of rules in these modes: live, canary, shadow."}, [](Receiver& r) -> Place { return &r.modes; }},
+    {{"jobs",
+      "Alerts and ends of jobs whose labels have these values, as jobs of a rule: {partition: [prod, batch], user: "
+      "'!ci'}."},
+     [](Receiver& r) -> Place { return &r.jobs; }},
+    {{"alerts", "Whether alerts are notified; false: the ends of jobs alone."},
+     [](Receiver& r) -> Place { return &r.alerts; }},
+    {{"resolved", "Whether the end of an alert is notified."}, [](Receiver& r) -> Place { return &r.resolved; }},
+    {{"verdicts", "Which ends of jobs are notified, with the verdict.", Form::plain, 0, no_limit, false,
+      verdict_choices},
+     [](Receiver& r) -> Place { return &r.verdicts; }},
+    {{"artifacts", "For mail of a job's end: globs of files to attach; {job} is its name."},
+     [](Receiver& r) -> Place { return &r.artifacts; }},
+    {{"artifact_size", "The largest file that is attached.", Form::plain, kib, gib},
+     [](Receiver& r) -> Place { return Size{&r.artifact_size}; }},
+    {{"artifacts_size", "All attached files of a mail, at most.", Form::plain, kib, gib},
+     [](Receiver& r) -> Place { return Size{&r.artifacts_size}; }},
+    {{"group", "Alerts that come within this time are one message.", Form::plain, 0, 60 * minute},
+     [](Receiver& r) -> Place { return &r.group; }},
+    {{"repeat", "How often an alert that fires is notified again. 0s: never.", Form::plain, 0, 30 * 24 * 60 * minute},
+     [](Receiver& r) -> Place { return &r.repeat; }},
+    {{"limit", "Messages an hour; later alerts wait until there is room, and come in one message.", Form::plain, 1, 100'000},
+     [](Receiver& r) -> Place { return &r.limit; }},
 };
 
 using ingest::Source;
@@ -236,6 +308,7 @@ constexpr std::string_view secrets[] = {"sasl.password",
 
 ItemOptions<Instance> options_of(const Instance&) { return {of_instances, "url: http://HOST:9093"}; }
 ItemOptions<Source> options_of(const Source&) { return {of_sources, "name: NAME"}; }
+ItemOptions<Receiver> options_of(const Receiver&) { return {of_receivers, "to: mailto:NAME@HOST"}; }
 ItemOptions<ingest::MappedGpu> options_of(const ingest::MappedGpu&) { return {of_gpus, "index: 0"}; }
 std::span<const OptionOf<ingest::MappedNode>> node_options() { return of_nodes; }
 std::span<const Section> sections() { return all_sections; }

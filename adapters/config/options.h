@@ -19,13 +19,14 @@ enum class Form : std::uint8_t { plain, name, name_or_none, host_port, url, list
 using Texts = std::vector<std::string>;
 using TextsByName = std::map<std::string, std::string>;
 using PathsByName = std::map<std::string, Path>;
+using ListsByName = std::map<std::string, Texts>;
 struct Size {  // of memory, in bytes
   std::uint64_t* bytes;
 };
 // Where the value of an option is.
-using Place =
-    std::variant<std::string*, Path*, bool*, std::uint64_t*, Size, Milliseconds*, Texts*, TextsByName*, PathsByName*,
-                 std::vector<alertmanager::Instance>*, std::vector<ingest::Source>*, std::vector<ingest::MappedGpu>*>;
+using Place = std::variant<std::string*, Path*, bool*, std::uint64_t*, Size, Milliseconds*, Texts*, TextsByName*,
+                           PathsByName*, std::vector<alertmanager::Instance>*, std::vector<ingest::Source>*,
+                           std::vector<ingest::MappedGpu>*, ListsByName*, std::vector<notify::Receiver>*>;
 
 inline constexpr std::uint64_t no_limit = UINT64_MAX;
 
@@ -51,6 +52,7 @@ struct ItemOptions {
 };
 [[nodiscard]] ItemOptions<alertmanager::Instance> options_of(const alertmanager::Instance&);
 [[nodiscard]] ItemOptions<ingest::Source> options_of(const ingest::Source&);
+[[nodiscard]] ItemOptions<notify::Receiver> options_of(const notify::Receiver&);
 [[nodiscard]] ItemOptions<ingest::MappedGpu> options_of(const ingest::MappedGpu&);
 [[nodiscard]] std::span<const OptionOf<ingest::MappedNode>> node_options();
 

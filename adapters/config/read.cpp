@@ -129,7 +129,9 @@ stream::Result<Config> Reader::read(const std::string& text) {
   read_document(text, [&](const YAML::Node& root) {
     if (root.IsMap()) read_sections(root);
     else if (!root.IsNull())
-      wrong(root, "a configuration is a mapping of sections: kafka, rules, alertmanager, http, ingest, log, limits");
+      wrong(root,
+            "a configuration is a mapping of sections: kafka, rules, alertmanager, notify, http, ingest, log, "
+            "limits");
     if (root.IsNull() || problems_.empty() || root.IsMap()) check_pairs();
   });
   if (problems_.empty()) return std::move(config_);

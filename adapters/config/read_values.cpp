@@ -64,7 +64,8 @@ void Reader::check_form(const std::string& text, const YAML::Node& node) {
 void Reader::set(Path* place, const YAML::Node& node) {
   if (!is_scalar(node, option_, "a path")) return;
   *place = node.Scalar();
-  if (option_.ends_with("password_file") || option_.ends_with("token_file")) check_secret(*place, node);
+  if (option_.ends_with("password_file") || option_.ends_with("token_file") || option_.starts_with("notify.receivers."))
+    check_secret(*place, node);
   else if (!option_.ends_with("directory")) check_file(*place, node);
 }
 
@@ -167,6 +168,19 @@ void Reader::set(PathsByName* place, const YAML::Node& node) {
   check_properties(node, true);
 }
 
+void Reader::set(ListsByName* place, const YAML::Node& node) {
+  if (!node.IsMap())
+    return wrong(node, fmt::format("{} is a mapping: write NAME: [VALUE, VALUE], a line each", option_));
+  const std::string option = option_;
+  each(node, option, [&](const YAML::Node& key, const YAML::Node& value) {
+    key_ = key.Mark(), option_ = joined(option, key.Scalar());
+    Texts& texts = (*place)[key.Scalar()];
+    if (value.IsScalar()) texts = {value.Scalar()};
+    else set(&texts, value);
+  });
+  option_ = option;
+}
+
 void Reader::check_properties(const YAML::Node& node, bool files) {
   for (const auto& pair : node) {
     if (!pair.first.IsScalar() || !pair.second.IsScalar()) continue;
@@ -202,6 +216,16 @@ void Reader::check(const alertmanager::Instance& instance, const YAML::Node& nod
   if (checks_files_ && problems_.empty())
     if (const auto fit = net::check_certificates(certificate, key, ca); !fit)
       wrong(node, which + ": " + fit.error().message);
+}
+
+void Reader::check(const notify::Receiver& receiver, const YAML::Node& node) {
+  if (receiver.to.empty() && receiver.command.empty())
+    return wrong(node, "a receiver of notify.receivers has neither to nor command");
+  if (const auto complete = notify::complete(receiver, config_.notify.relay); !complete)
+    return wrong(node, "notify.receivers: " + complete.error().message);
+  for (const auto& other : config_.notify.receivers)
+    if (!receiver.name.empty() && receiver.name == other.name)
+      wrong(node, fmt::format("two of notify.receivers have the name {}: give each its own", receiver.name));
 }
 
 void Reader::check(const ingest::Source& source, const YAML::Node& node) {

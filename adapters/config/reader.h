@@ -82,6 +82,7 @@ class Reader {
   void set(Texts* place, const YAML::Node& node);
   void set(TextsByName* place, const YAML::Node& node);
   void set(PathsByName* place, const YAML::Node& node);
+  void set(ListsByName* place, const YAML::Node& node);
   // Items of a list that have options of their own.
   template <class Item>
   void set(std::vector<Item>* place, const YAML::Node& node) {
@@ -113,6 +114,7 @@ class Reader {
   void check(const alertmanager::Instance& instance, const YAML::Node& node);
   void check(const ingest::Source& source, const YAML::Node& node);
   void check(const ingest::MappedGpu&, const YAML::Node&) {}
+  void check(const notify::Receiver& receiver, const YAML::Node& node);
   void check_pairs();
 
   std::string name_;  // of the file

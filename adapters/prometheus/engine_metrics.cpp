@@ -153,6 +153,19 @@ void add_poster(Families& families, const alertmanager::PosterStatus& status) {
       .value({}, status.dropped);
 }
 
+void add_notifier(Families& families, const notify::NotifierStatus& status) {
+  families.counter("tocsin_notifications_total",
+                   "Messages to a receiver, by result: sent, failed (tried again), refused, dropped.");
+  for (const auto& one : status.receivers)
+    for (const auto& [result, count] : one.results) families.value({{"receiver", one.name}, {"result", result}}, count);
+  families.gauge("tocsin_notifications_waiting", "Messages and alerts that a receiver is to be sent.");
+  for (const auto& one : status.receivers)
+    families.value({{"receiver", one.name}}, static_cast<std::uint64_t>(one.waiting));
+  if (!status.receivers.empty())
+    families.counter("tocsin_notifications_dropped_total", "Reports that came faster than they could be taken.")
+        .value({}, status.dropped);
+}
+
 void add_server(Families& families, const http::ServerStatus& status) {
   families.counter("tocsin_http_requests_total", "Requests to this server, by route and status.");
   for (const auto& [route, count] : status.by_route)

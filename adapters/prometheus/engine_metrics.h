@@ -17,6 +17,7 @@ void add_engine(Families& families, const Partitions& partitions, std::size_t mo
 void add_process(Families& families, const ProcessFigures& process);
 void add_sources(Families& families, const std::vector<SourceFigures>& sources);
 void add_poster(Families& families, const alertmanager::PosterStatus& status);
+void add_notifier(Families& families, const notify::NotifierStatus& status);
 void add_server(Families& families, const http::ServerStatus& status);
 void add_jobs(Families& families, const std::map<std::uint32_t, PublishedJobs>& jobs, const MetricsOptions& options);
 

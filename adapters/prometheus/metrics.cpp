@@ -33,15 +33,18 @@ void Metrics::withdraw(std::uint32_t partition) {
   jobs_.erase(partition);
 }
 
-void Metrics::observe(std::function<alertmanager::PosterStatus()> poster, std::function<http::ServerStatus()> server) {
+void Metrics::observe(std::function<alertmanager::PosterStatus()> poster,
+                      std::function<notify::NotifierStatus()> notifier, std::function<http::ServerStatus()> server) {
   const std::lock_guard lock{mutex_};
   poster_ = std::move(poster);
+  notifier_ = std::move(notifier);
   server_ = std::move(server);
 }
 
 std::string Metrics::text() const {
   Families families;
   std::function<alertmanager::PosterStatus()> poster;
+  std::function<notify::NotifierStatus()> notifier;
   std::function<http::ServerStatus()> server;
   {
     const std::lock_guard lock{mutex_};
@@ -50,9 +53,11 @@ std::string Metrics::text() const {
     add_sources(families, sources_);
     add_jobs(families, jobs_, options_);
     poster = poster_;
+    notifier = notifier_;
     server = server_;
   }
   if (poster) add_poster(families, poster());
+  if (notifier) add_notifier(families, notifier());
   if (server) add_server(families, server());
   return families.text();
 }

@@ -10,6 +10,7 @@
 
 #include "adapters/alertmanager/poster.h"
 #include "adapters/http/server.h"
+#include "adapters/notify/status.h"
 #include "adapters/prometheus/figures.h"
 
 namespace tocsin::adapters::prometheus {
@@ -33,7 +34,8 @@ class Metrics {
   void publish(std::vector<SourceFigures> sources);
   void withdraw(std::uint32_t partition);  // it belongs to another instance now
   // Asked at each scrape.
-  void observe(std::function<alertmanager::PosterStatus()> poster, std::function<http::ServerStatus()> server);
+  void observe(std::function<alertmanager::PosterStatus()> poster, std::function<notify::NotifierStatus()> notifier,
+               std::function<http::ServerStatus()> server);
 
   // In the text format 0.0.4.
   [[nodiscard]] std::string text() const;
@@ -46,6 +48,7 @@ class Metrics {
   ProcessFigures process_;
   std::vector<SourceFigures> sources_;
   std::function<alertmanager::PosterStatus()> poster_;
+  std::function<notify::NotifierStatus()> notifier_;
   std::function<http::ServerStatus()> server_;
 };
 

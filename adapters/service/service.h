@@ -43,6 +43,8 @@ class Outlet {
   virtual void figures(const prometheus::PartitionFigures& figures) = 0;  // once a second, of each partition
   virtual void jobs(int partition, prometheus::PublishedJobs jobs) = 0;   // of each partition, about once a second
   virtual void report(int partition, const stream::Report& report) = 0;   // it is committed
+  // An alert that fires when a partition has been restored: its former owner has reported it.
+  virtual void firing(int partition, const stream::AlertTransition& alert) = 0;
   // The partition surely is this instance's until then.
   virtual void committed(int partition, std::chrono::steady_clock::time_point owned_until) = 0;
   virtual void withdraw(int partition) = 0;           // it is not any more

@@ -149,8 +149,7 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
   void before_step(runtime::ShardRunner& runner) override {
     // The partition's former owner has reported them; Alertmanager forgets what nobody repeats.
     if (shared_.outlet != nullptr && !runner.shard().restoring() && !std::exchange(firing_reported_, true))
-      for (stream::AlertTransition& alert : runner.shard().firing())
-        shared_.outlet->report(partition_, std::move(alert));
+      for (const stream::AlertTransition& alert : runner.shard().firing()) shared_.outlet->firing(partition_, alert);
     figures_.publish(runner.shard(), ports_->figures());
     figures_.publish_jobs(runner.shard());
     if (Clock::now() >= next_needs_) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,9 +62,10 @@ struct AlertTransition : Finding {
   NamedMember member;
   AlertState state = AlertState::firing;
   ResolveReason reason = ResolveReason::none;
-  std::string explained_by;  // the name of a rule, if the reason is explained
-  Time since{};              // first T: that of pending
-  Time at{};                 // T of this transition
+  std::string explained_by;                   // the name of a rule, if the reason is explained
+  std::map<std::string, std::string> labels;  // of the job
+  Time since{};                               // first T: that of pending
+  Time at{};                                  // T of this transition
 };
 
 // The result for one family in a verdict.
@@ -84,7 +86,8 @@ struct Verdict {
   };
   std::vector<Line> families;
   std::vector<std::string> shows, cannot_decide;
-  std::vector<std::string> quarantined;  // rules that failed: "rule (file:line): message"
+  std::vector<std::string> quarantined;         // rules that failed: "rule (file:line): message"
+  std::map<std::string, std::string> labels{};  // of the job
 };
 
 // The destination of alerts and verdicts. The journal's sink writes the history beside the journal; the terminal's

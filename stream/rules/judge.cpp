@@ -241,7 +241,8 @@ void Judge::add_to_digest(const Rule& rule) {
   }
 }
 
-void Judge::publish(const AlertTransition& transition) {
+void Judge::publish(AlertTransition transition) {
+  transition.labels = facts_.labels;
   ++context_.counters->transitions;
   context_.digest->add(transition.id);
   context_.digest->add(std::uint64_t{transition.number});
@@ -249,6 +250,12 @@ void Judge::publish(const AlertTransition& transition) {
                        static_cast<std::uint64_t>(transition.reason));
   context_.digest->add(transition.shows);
   context_.sink->transition(transition);
+}
+
+std::vector<AlertTransition> Judge::firing() const {
+  auto all = lifecycle_.firing(runs_, facts_.topology);
+  for (AlertTransition& t : all) t.labels = facts_.labels;
+  return all;
 }
 
 void Judge::conclude() {
@@ -267,6 +274,7 @@ void Judge::conclude() {
   verdict.subject = facts_.subject, verdict.attempt = facts_.attempt;
   verdict.ended = facts_.end, verdict.end_reason = end_reason_.empty() ? "unknown" : end_reason_;
   verdict.training = training();
+  verdict.labels = facts_.labels;
   lifecycle_.resolve_attempt(std::max(facts_.end, tick_), runs_, facts_.topology, publish_one);
   expiry_ = lifecycle_.next_expiry(runs_);
   context_.digest->add(verdict.family);

@@ -79,7 +79,7 @@ class Judge final : private Leaves {
   [[nodiscard]] std::vector<UndecidedRule> undecided() const {
     return stream::undecided(*pack_, runs_, facts_.history, facts_.coverage);
   }
-  [[nodiscard]] std::vector<AlertTransition> firing() const { return lifecycle_.firing(runs_, facts_.topology); }
+  [[nodiscard]] std::vector<AlertTransition> firing() const;
 
   // Of rules of scope "job", whose alerts do not end with the attempt: whether some are here once it is over.
   [[nodiscard]] bool holds_alerts() const;
@@ -119,7 +119,7 @@ class Judge final : private Leaves {
   [[nodiscard]] std::string why_unknown(NodeId reduction, Level level, Slot slot);
   [[nodiscard]] std::vector<std::string> missed_by(const Rule& rule, const std::string& finding);
   void run_aside(std::span<const NodeId> nodes);  // at the tick of another rule
-  void publish(const AlertTransition& transition);
+  void publish(AlertTransition transition);
   void conclude();
   [[nodiscard]] bool training() const;  // or nothing says that it is none
   void prepare();

@@ -153,6 +153,33 @@ TEST_CASE("each option has a meaning, a place of its own, and a default within i
   CHECK(std::adjacent_find(places.begin(), places.end()) == places.end());
 }
 
+TEST_CASE("receivers of notifications are read with their conditions, and take the rest from their addresses") {
+  const auto config = parse_config(
+      "kafka: {brokers: [b:1]}\n"
+      "notify:\n"
+      "  relay: smtps://ada%40site.example@mail.example/?password_file=/etc/p\n"
+      "  receivers:\n"
+      "    - to: mailto:ops@site.example\n"
+      "      jobs: {partition: [prod, batch], user: '!ci'}\n"
+      "      repeat: 0s\n"
+      "    - command: [notify-send, tocsin]\n"
+      "      severity: info\n",
+      "file");
+  REQUIRE_MESSAGE(config, (config ? "" : config.error().message));
+  const auto all = receivers(*config);
+  REQUIRE_MESSAGE(all, (all ? "" : all.error().message));
+  REQUIRE(all->size() == 2);
+  CHECK(all->front().url == "smtps://mail.example:465");
+  CHECK(all->front().password_file == "/etc/p");
+  CHECK(all->front().jobs ==
+        std::map<std::string, std::vector<std::string>>{{"partition", {"prod", "batch"}}, {"user", {"!ci"}}});
+  CHECK(all->front().repeat == std::chrono::milliseconds{0});
+  CHECK(all->back().name == "command:notify-send");
+  const auto again = parse_config(show_config(*config), "shown");
+  REQUIRE_MESSAGE(again, (again ? "" : again.error().message));
+  CHECK(show_config(*again) == show_config(*config));
+}
+
 TEST_CASE("the page on the configuration has every option as the table has it, and the example is read") {
   CHECK_MESSAGE(content("docs/configuration.md").find(options_as_markdown()) != std::string::npos,
                 "docs/configuration.md is not what `tocsin config reference` prints");

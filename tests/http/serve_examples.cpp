@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   reports.report(0, test::slow_rank());
   prometheus::Metrics metrics;
   test::publish_examples(metrics);
-  metrics.observe({}, [&server] { return server.status(); });
+  metrics.observe({}, {}, [&server] { return server.status(); });
 
   http::Providers providers;
   providers.alerts = [&](const auto& query) { return reports.alerts(query); };
