@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
-#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -16,6 +14,7 @@
 #include <utility>
 #include <variant>
 
+#include "adapters/cli/ending.h"
 #include "adapters/cli/packs.h"
 #include "adapters/cli/recordings.h"
 #include "adapters/cli/terminal.h"
@@ -32,62 +31,6 @@ namespace {
 
 using stream::Result;
 using stream::Time;
-
-// How a command ended, and the last of its lines that speaks of an error.
-class Ending {
- public:
-  void read(const stream::Entry& entry) {
-    for (const stream::LineRecord& line : entry.lines) {
-      if (line.text.find_first_not_of(" \t\r\n") == std::string_view::npos) continue;
-      if (of_error(line.text)) error_ = line.text;
-      else if (line.error_stream) last_ = line.text;
-    }
-    for (const stream::EventRecord& event : entry.events) {
-      if (event.name == "start") attempt_ = entry.attempt;
-      if (event.name != "end") continue;
-      for (const auto& field : event.fields)
-        if (const auto* number = std::get_if<double>(&field.value)) {
-          if (field.name == "code") code_ = static_cast<int>(*number);
-          if (field.name == "asked") asked_ = true;
-          if (field.name == "signal") signal_ = static_cast<int>(*number);
-        }
-    }
-  }
-  [[nodiscard]] bool over() const noexcept { return code_ || signal_; }
-  [[nodiscard]] bool asked() const noexcept { return asked_; }  // a signal or Ctrl-C came shortly before
-  [[nodiscard]] const std::string& attempt() const noexcept {
-    return attempt_;
-  }  // the last that began; empty: none was read
-  [[nodiscard]] std::string text(const std::string& job) const {
-    std::string text = "job " + job;
-    if (signal_) text += fmt::format(" was ended by signal {} ({})", *signal_, strsignal(*signal_));
-    else if (!code_) text += " ended; its exit status was not recorded";
-    else text += fmt::format(" {} with exit status {}", *code_ == 0 ? "ended" : "failed", *code_);
-    if (code_ == 0) return text;
-    constexpr std::size_t most = 300;
-    const std::string& line = error_.empty() ? last_ : error_;
-    if (!line.empty()) text += ": " + (line.size() > most ? line.substr(0, most) + "…" : line);
-    return text;
-  }
-
- private:
-  static bool of_error(std::string_view line) {
-    std::string lower{line.substr(0, 2000)};
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    for (const std::string_view none : {"0 error", "no error", "0 failed", "0 failures"})
-      for (std::size_t at = lower.find(none); at != std::string::npos; at = lower.find(none, at))
-        if (at > 0 && std::isalnum(static_cast<unsigned char>(lower[at - 1]))) ++at;  // 10 errors
-        else lower.erase(at, none.size());
-    for (const char* word : {"error", "exception", "fatal", "fault", "cannot ", "can't ", "no such ", "not found",
-                             "denied", "failed", "panic", "abort", "killed"})
-      if (lower.find(word) != std::string::npos) return true;
-    return false;
-  }
-  std::string error_, last_, attempt_;
-  std::optional<int> code_, signal_;
-  bool asked_ = false;
-};
 
 // Where reports go that are to be seen: the terminal and a file.
 class Publisher {
@@ -119,7 +62,7 @@ class Publisher {
 
  private:
   void show(stream::Verdict verdict) {
-    if (verdict.family.empty() && verdict.end_reason == "failed" && ending_->asked()) verdict.end_reason = "cancelled";
+    ending_->correct(verdict);
     const bool unexplained = verdict.family.empty() && verdict.end_reason == "failed";
     // The command's end is not that of an attempt that another followed.
     const bool last = ending_->attempt().empty() || ending_->attempt() == verdict.attempt;
@@ -146,8 +89,9 @@ class Publisher {
 // The log as it is judged: arrivals pass at `speed` times real time, and tests of recovery die before an entry.
 class WatchedLog final : public stream::LogReader {
  public:
-  WatchedLog(stream::LogReader& log, const RunOptions& options, Ending& ending)
+  WatchedLog(stream::LogReader& log, const RunOptions& options, const Observers& observers, Ending& ending)
       : log_(&log),
+        observer_(observers.entry),
         ending_(options.wrapped ? &ending : nullptr),
         until_(options.until),
         speed_(options.speed),
@@ -157,6 +101,7 @@ class WatchedLog final : public stream::LogReader {
   stream::Result<const stream::Entry*> next() override {
     const auto entry = log_->next();
     if (ending_ && entry && *entry != nullptr) ending_->read(**entry);
+    if (observer_ && entry && *entry != nullptr) observer_(**entry);
     if (!begun_ || !entry || *entry == nullptr) return entry;
     if (!first_) first_ = (*entry)->appended, started_ = std::chrono::steady_clock::now();
     if (over_ = over_ || (until_ && (*entry)->appended > until_->in_log(*first_)); over_) return nullptr;
@@ -179,6 +124,7 @@ class WatchedLog final : public stream::LogReader {
   }
 
   stream::LogReader* log_;
+  std::function<void(const stream::Entry&)> observer_;
   Ending* ending_;
   std::optional<Moment> until_;
   bool over_ = false;  // the log has passed it
@@ -281,7 +227,7 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
   if (!reader) return cannot(reader.error().message);
   journal::Follower journal_log{std::move(*reader)};
   Ending ending;
-  WatchedLog log{journal_log, options, ending};
+  WatchedLog log{journal_log, options, observers, ending};
 
   const bool text_on_stdout = options.to_stdout && options.alerts != "-";
   Terminal terminal{{text_on_stdout ? stdout : stderr, options.verbose,

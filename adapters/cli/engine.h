@@ -48,7 +48,8 @@ struct RunReport {
 struct Observers {
   std::function<void(const stream::RuleEvaluation&)> evaluation;  // once the alerts of its tick have settled
   std::function<void(const stream::Report&)> report;
-  std::function<void(const stream::Shard&)> end;  // everything was judged
+  std::function<void(const stream::Entry&)> entry;  // of the log, before it is judged
+  std::function<void(const stream::Shard&)> end;    // everything was judged
 };
 
 // Reads a journal through a shard: replay, and the engine process of wrap. One line on stderr says why it could not.

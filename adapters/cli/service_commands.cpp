@@ -82,6 +82,7 @@ stream::Result<config::Config> configuration(const ServiceArguments& arguments, 
     config.kafka.prefix = address->prefix;
   }
   if (command.count("--alertmanager") > 0) config.alertmanager.instances = arguments.given.alertmanager.instances;
+  if (command.count("--notify") > 0) config.notify.receivers = arguments.given.notify.receivers;
   if (command.count("--listen") > 0) config.http.listen = arguments.given.http.listen;
   for (const auto& [option, given, place] :
        {std::tuple{"--group", &arguments.given.kafka.group, &config.kafka.group},
@@ -308,6 +309,16 @@ void add_service_commands(CLI::App& app, int& status) {
          },
          "Post alerts to this Alertmanager, http://HOST:PORT; repeat it for each of a cluster")
       ->option_text("URL ...")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  run->add_option_function<std::vector<std::string>>(
+         "--notify",
+         [arguments](const std::vector<std::string>& addresses) {
+           for (const std::string& address : addresses) arguments->given.notify.receivers.emplace_back().to = address;
+         },
+         "Tell this receiver of alerts, mailto:NAME@HOST, slack:?url_file=FILE and so on (docs/notify.md); repeat it "
+         "for each")
+      ->option_text("ADDRESS ...")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_option(*run, "--listen", arguments->given.http.listen, "HOST:PORT",

@@ -9,6 +9,7 @@
 #include "adapters/cli/say.h"
 #include "adapters/cli/service_commands.h"
 #include "adapters/cli/usage.h"
+#include "adapters/cli/wrap_notices.h"
 #include "stream/values/record.h"
 
 namespace tocsin::adapters::cli {
@@ -20,6 +21,7 @@ struct WrapArguments {
   std::uint64_t most_mib = options.journal_bytes >> 20;
   SendTo to;
   std::uint32_t nodes = 0;
+  std::vector<std::string> notify;
   bool verbose = false;
 };
 
@@ -31,7 +33,9 @@ stream::Result<wrap::PackRecord> pack_record(const std::vector<std::string>& dir
 }
 
 int run_wrap(const WrapArguments& arguments) {
-  const auto& [given, rules, most_mib, to, nodes, verbose] = arguments;
+  const auto& [given, rules, most_mib, to, nodes, notify, verbose] = arguments;
+  const auto receivers = wrap_receivers(notify);
+  if (!receivers) return cannot("wrap", receivers.error().message);
   wrap::WrapOptions options = given;
   options.journal_bytes = most_mib << 20;
   options.modules = python_directory();
@@ -43,6 +47,10 @@ int run_wrap(const WrapArguments& arguments) {
   wrap::JobEnvironment environment = wrap::job_environment();
   options.labels = std::move(environment.labels);
   if (!to.address.empty()) {
+    if (!notify.empty())
+      return cannot("wrap",
+                    "--notify is for runs that are judged here; with --to write `notify:` into the configuration of "
+                    "`tocsin run`");
     if (options.job.empty()) options.job = environment.job;
     if (nodes > 1) environment.part = wrap::JobPart{wrap::host(), {}, nodes};
     if (environment.part && options.job.empty()) {
@@ -53,15 +61,20 @@ int run_wrap(const WrapArguments& arguments) {
     options.attempts = attempts_of_this_run();
     return wrap::wrap(options, forwarding_engine(to));
   }
-  return wrap::wrap(options,
-                    [verbose = verbose](const std::filesystem::path& journal, const wrap::EngineOptions& engine) {
-                      RunOptions run;
-                      run.journal = journal;
-                      run.follow = run.resume = run.wrapped = true;
-                      run.verbose = verbose;
-                      run.stop_when_readable = engine.parent;
-                      return run_engine(run).exit;
-                    });
+  if (!receivers->empty()) options.engine_wait += std::chrono::seconds{10};
+  return wrap::wrap(options, [&receivers = *receivers, verbose = verbose](const std::filesystem::path& journal,
+                                                                          const wrap::EngineOptions& engine) {
+    RunOptions run;
+    run.journal = journal;
+    run.follow = run.resume = run.wrapped = true;
+    run.verbose = verbose;
+    run.stop_when_readable = engine.parent;
+    if (receivers.empty()) return run_engine(run).exit;
+    WrapNotices notices{receivers, journal};
+    const int exit = run_engine(run, notices.observers()).exit;
+    notices.finish();
+    return exit;
+  });
 }
 
 }  // namespace
@@ -94,6 +107,15 @@ void add_wrap_command(CLI::App& app, int& status) {
   add_option(*command, "--nodes", arguments->nodes, "N",
              "With --to: the job runs on N nodes, with a wrap on each (srun and mpirun say so themselves)")
       ->check(CLI::Range(1, 100'000));
+  command
+      ->add_option("--notify", arguments->notify,
+                   "Tell this receiver of alerts and of the end: mailto:NAME@HOST (by the server in $TOCSIN_SMTP), "
+                   "smtps://USER@HOST/?to=NAME@HOST&password_file=FILE, slack:?url_file=FILE, teams:, discord:, "
+                   "pagerduty:?key_file=FILE, webhook:https://…, command:PROGRAM; repeat it for each (docs/notify.md)")
+      ->option_text("ADDRESS ...")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(no_dash);
   command->add_flag("--verbose", arguments->verbose, "Print every cause, doubt and value of an alert");
   add_rules_option(*command, arguments->rules, rules_text);
   add_option(*command, "COMMAND", arguments->options.command, "",

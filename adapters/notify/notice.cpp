@@ -33,8 +33,8 @@ std::string reason_of(const stream::Verdict& v) { return v.end_reason == "unknow
 
 }  // namespace
 
-Alert alert_of(const stream::AlertTransition& t) {
-  const formats::AlertForm form = formats::alert_form(t);
+Alert alert_of(const stream::AlertTransition& t, const std::string& recording) {
+  const formats::AlertForm form = formats::alert_form(t, recording);
   Alert alert;
   alert.id = t.id, alert.number = t.number, alert.firing = t.state == stream::AlertState::firing;
   alert.severity = t.severity, alert.since = t.since, alert.at = t.at;

@@ -31,7 +31,8 @@ struct Alert {
 
   [[nodiscard]] bool of_cluster() const { return job == stream::cluster_subject; }
 };
-[[nodiscard]] Alert alert_of(const stream::AlertTransition& transition);
+// `recording`: as of alert_form().
+[[nodiscard]] Alert alert_of(const stream::AlertTransition& transition, const std::string& recording = "");
 
 // A job that has ended.
 struct Ended {

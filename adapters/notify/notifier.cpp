@@ -184,7 +184,7 @@ bool Notifier::State::take_inbox() {
     }
     const auto& [owner, report, restored] = std::get<Reported>(one);
     if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) {
-      router.alert(owner, alert_of(*transition), now, restored);
+      router.alert(owner, alert_of(*transition, options.recording), now, restored);
       continue;
     }
     Ended ended = ended_of(std::get<stream::Verdict>(report));

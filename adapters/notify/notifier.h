@@ -18,6 +18,7 @@ namespace tocsin::adapters::notify {
 struct NotifierOptions {
   std::vector<Receiver> receivers;  // completed, with names of their own
   Links links;
+  std::string recording;       // the journal that alerts are in, for `tocsin explain`; empty: there is none
   std::filesystem::path root;  // messages that wait are below; empty: in memory
   std::string own;             // the name of the directory of this process there
   bool temporary = false;      // the directory is of one run, and removed with those of runs that have ended

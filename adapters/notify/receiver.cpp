@@ -65,6 +65,16 @@ bool is_address(std::string_view text) {
   return at != text.npos && at > 0 && at + 1 < text.size() && text.find_first_of(" <>\",;:", 0) == text.npos;
 }
 
+// 250ms, 45s, 5m, 4h.
+std::optional<std::chrono::milliseconds> duration_of(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
+  for (const auto& [name, factor] : {std::pair{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}})
+    if (bad == std::errc{} && unit == name) return std::chrono::milliseconds{std::int64_t{number} * factor};
+  return std::nullopt;
+}
+
 // Sets what the receiver has not set itself; false: no parameter of ours.
 class Parameters {
  public:
@@ -87,6 +97,19 @@ class Parameters {
     if (name == "family") return add(r.families, value);
     if (name == "severity") return r.severity == usual.severity ? choose(r.severity, name, value) : true;
     if (name == "verdicts") return r.verdicts == usual.verdicts ? choose(r.verdicts, name, value) : true;
+    for (const auto& [key, place] : {std::pair{"group", &r.group}, {"repeat", &r.repeat}})
+      if (name == key) {
+        const auto duration = duration_of(value);
+        if (!duration) return wrong(fmt::format("{} is a duration, 30s or 4h, and not '{}'", name, value));
+        *place = *duration;
+        return true;
+      }
+    if (name == "limit") {
+      const auto [end, bad] = std::from_chars(value.data(), value.data() + value.size(), r.limit);
+      if (bad != std::errc{} || end != value.data() + value.size() || r.limit == 0)
+        return wrong(fmt::format("limit is a number of messages an hour, and not '{}'", value));
+      return true;
+    }
     for (const auto& [key, place] : {std::pair{"alerts", &r.alerts}, {"resolved", &r.resolved}})
       if (name == key) {
         if (value != "true" && value != "false")
@@ -125,10 +148,11 @@ Result<std::string> take_parameters(Receiver& receiver, std::string_view query, 
     if (!ours) return ours.error();
     if (*ours) continue;
     if (!keeps_others)
-      return wrong(fmt::format("there is no parameter '{}'{}", key,
-                               stream::nearest(key, Texts{"to", "from", "name", "password_file", "url_file", "key_file",
-                                                          "token_file", "ca_file", "artifacts", "severity", "rule",
-                                                          "family", "verdicts", "alerts", "resolved"})));
+      return wrong(
+          fmt::format("there is no parameter '{}'{}", key,
+                      stream::nearest(key, Texts{"to", "from", "name", "password_file", "url_file", "key_file",
+                                                 "token_file", "ca_file", "artifacts", "severity", "rule", "family",
+                                                 "verdicts", "alerts", "resolved", "group", "repeat", "limit"})));
     others += (others.empty() ? "?" : "&") + one;
   }
   return others;
