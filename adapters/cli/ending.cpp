@@ -10,7 +10,7 @@
 namespace tocsin::adapters::cli {
 namespace {
 
-constexpr std::size_t most_lines = 20, longest_line = 300;
+constexpr std::size_t most_last_lines = 20, longest_line = 300;
 
 std::string shortened(std::string_view line) {
   return line.size() > longest_line ? std::string{line.substr(0, longest_line)} + "…" : std::string{line};
@@ -24,7 +24,7 @@ void Ending::read(const stream::Entry& entry) {
     if (of_error(line.text)) error_ = line.text;
     else if (line.error_stream) last_ = line.text;
     lines_.push_back(shortened(line.text));
-    if (lines_.size() > most_lines) lines_.pop_front();
+    if (lines_.size() > most_last_lines) lines_.pop_front();
   }
   for (const stream::EventRecord& event : entry.events) {
     if (event.name == "start") attempt_ = entry.attempt;

@@ -200,7 +200,7 @@ class JournalLoopOwner final : public runtime::ShardLoop::Owner {
   bool parent_is_gone_ = false, given_up_ = false;
 };
 
-RunReport cannot(const std::string& why) {
+RunReport failed_run(const std::string& why) {
   Terminal{{}}.note(why);
   RunReport report;
   report.exit = 2;
@@ -218,13 +218,13 @@ Result<stream::LoadedPack> pack_of(const RunOptions& options) {
 
 RunReport run_engine(const RunOptions& asked, const Observers& observers) {
   const auto recording = recording_named(asked.journal);
-  if (!recording) return cannot(recording.error().message);
+  if (!recording) return failed_run(recording.error().message);
   RunOptions options = asked;
   options.journal = *recording;
   const auto pack = pack_of(options);
-  if (!pack) return cannot(pack.error().message);
+  if (!pack) return failed_run(pack.error().message);
   auto reader = journal::Reader::open(options.journal);
-  if (!reader) return cannot(reader.error().message);
+  if (!reader) return failed_run(reader.error().message);
   journal::Follower journal_log{std::move(*reader)};
   Ending ending;
   WatchedLog log{journal_log, options, observers, ending};
@@ -233,7 +233,7 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
   Terminal terminal{{text_on_stdout ? stdout : stderr, options.verbose,
                      options.temporary ? std::string{} : options.journal.string(), !options.wrapped}};
   Publisher publisher{options, terminal, ending};
-  if (auto open = publisher.flush(); !open) return cannot(open.error().message);
+  if (auto open = publisher.flush(); !open) return failed_run(open.error().message);
   const auto publish = [&](const stream::Report& report, std::string_view line) {
     if (observers.report) observers.report(report);
     publisher.publish(report, line);
@@ -249,9 +249,9 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
   journal::StateStore state{options.journal};
   std::unique_ptr<stream::BundleSink> sink = std::make_unique<runtime::PublishingSink>(publish);
   if (options.resume) {
-    if (auto locked = state.lock(); !locked) return cannot(locked.error().message);
+    if (auto locked = state.lock(); !locked) return failed_run(locked.error().message);
     auto history = journal::AlertHistory::open(options.journal);
-    if (!history) return cannot(history.error().message);
+    if (!history) return failed_run(history.error().message);
     sink = std::make_unique<runtime::DiskSink>(std::move(*history), state, publish);
   }
   JournalLoopOwner owner{options, *pack, terminal, publisher};
@@ -260,7 +260,7 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
                           {.shard = shard_options,
                            .patient = options.follow,
                            .entries_a_step = options.speed > 0 ? std::size_t{1} : std::size_t{256}}};
-  if (auto restored = loop.restore(); !restored) return cannot(restored.error().message);
+  if (auto restored = loop.restore(); !restored) return failed_run(restored.error().message);
   runtime::ShardRunner& runner = loop.runner();
   if (observers.evaluation) runner.shard().observe_settled(observers.evaluation);
   log.begin();
@@ -269,10 +269,10 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
   auto kept = loop.drain();
   if (kept) kept = publisher.flush();
   if (kept && ran && runner.judged() == 0 && options.until && log.first())
-    return cannot("--at: the first record is of " + formats::time_text(*log.first()));
+    return failed_run("--at: the first record is of " + formats::time_text(*log.first()));
   if (kept && ran && runner.judged() == 0 && !options.follow && !options.resume)
-    return cannot("there is no journal in " + options.journal.string() +
-                  ": name a directory that `tocsin wrap` or `tocsin ingest` made");
+    return failed_run("there is no journal in " + options.journal.string() +
+                      ": name a directory that `tocsin wrap` or `tocsin ingest` made");
 
   if (observers.end) observers.end(runner.shard());
   RunReport report;

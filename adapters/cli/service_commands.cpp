@@ -156,11 +156,7 @@ struct Storage {
 };
 
 std::filesystem::path log_directory(const config::Config& config) {
-  if (!config.log.directory.empty()) return config.log.directory;
-  const char* given = std::getenv("STATE_DIRECTORY");  // of systemd; several with colons
-  const std::string_view state = given == nullptr ? "" : given;
-  return (state.starts_with('/') ? std::filesystem::path{state.substr(0, state.find(':'))} : wrap::state_directory()) /
-         "log";
+  return config.log.directory.empty() ? service_state() / "log" : config.log.directory;
 }
 
 // Opens it, and says to the service how to.

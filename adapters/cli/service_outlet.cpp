@@ -32,6 +32,12 @@ std::string json(const service::PushCounts& pushed) {
 
 }  // namespace
 
+std::filesystem::path service_state() {
+  const char* given = std::getenv("STATE_DIRECTORY");  // of systemd; several with colons
+  const std::string_view state = given == nullptr ? "" : given;
+  return state.starts_with('/') ? std::filesystem::path{state.substr(0, state.find(':'))} : wrap::state_directory();
+}
+
 ServiceOutlet::ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads,
                              service::PushRole& pushes)
     : config_(config),
@@ -98,9 +104,7 @@ stream::Result<void> ServiceOutlet::start_notifier(const service::Log& log) {
   options.receivers = std::move(*receivers);
   options.links = {config_.alertmanager.external_url, "", config_.alertmanager.runbook_url, wrap::host()};
   options.root = config_.notify.directory;
-  if (const char* given = std::getenv("STATE_DIRECTORY"); options.root.empty() && given != nullptr && *given != 0)
-    options.root = std::filesystem::path{given} / "notify";
-  if (options.root.empty()) options.root = wrap::state_directory() / "notify-service";
+  if (options.root.empty()) options.root = service_state() / "notify-service";
   options.own = config_.kafka.instance_id;
   options.limits.bytes = config_.notify.queue_size;
   options.limits.age = std::chrono::ceil<std::chrono::hours>(config_.notify.keep);

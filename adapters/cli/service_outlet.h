@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,9 @@
 #include "adapters/service/service.h"
 
 namespace tocsin::adapters::cli {
+
+// Where `tocsin run` keeps what is on this machine: $STATE_DIRECTORY, else the state directory of the user.
+[[nodiscard]] std::filesystem::path service_state();
 
 // Where `tocsin run` shows what it does: Alertmanager, people, /metrics and the API.
 // Owned by the command; its functions are called by the service's threads and by the server's.

@@ -45,6 +45,9 @@ struct Notifier::State {
   State(NotifierOptions given, Queue opened)
       : options(std::move(given)), router(options.receivers), queue(std::move(opened)), sender(options.timeout) {}
 
+  // Of the wall clock as it stood at the start: a step of it must neither hold messages back nor hurry them.
+  [[nodiscard]] Time now() const { return began + (Steady::now() - began_steadily); }
+
   void run();
   bool take_inbox();  // true: the router has changed
   void enqueue(Message message);
@@ -60,6 +63,8 @@ struct Notifier::State {
   ReceiverStatus& status_of(const std::string& receiver);  // with the mutex
 
   NotifierOptions options;
+  Time began = wall();
+  Steady::time_point began_steadily = Steady::now();
 
   // Of the notifier's thread.
   Router router;
@@ -176,7 +181,7 @@ bool Notifier::State::take_inbox() {
   }
   if (notified && !std::exchange(drop_reported, true))
     say("alerts come faster than they can be taken; some are left out");
-  const Time now = wall();
+  const Time now = this->now();
   for (const auto& one : reports) {
     if (const auto* gone = std::get_if<Withdrawn>(&one)) {
       router.withdraw(gone->owner);
@@ -202,6 +207,7 @@ bool Notifier::State::take_inbox() {
 
 void Notifier::State::enqueue(Message message) {
   const Receiver& receiver = options.receivers[message.receiver];
+  message.at = wall();
   std::vector<Artifact> artifacts;
   if (message.ended && receiver.medium == Medium::mail) artifacts = gather_artifacts(receiver, message.ended->job);
   Payload payload = render(message, receiver, options.links, artifacts);
@@ -219,7 +225,7 @@ void Notifier::State::enqueue(Message message) {
 }
 
 void Notifier::State::start_due() {
-  const Time now = wall();
+  const Time now = this->now();
   for (const std::string& name : queue.receivers()) {
     if (sender.busy(name) || back_offs[name].next > now) continue;
     auto message = queue.front(name);
@@ -259,7 +265,7 @@ void Notifier::State::settle(const std::string& receiver, const Outcome& outcome
   auto wait =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::min(doubled, options.longest_back_off) * spread);
   if (outcome.retry_after) wait = std::max<std::chrono::milliseconds>(wait, *outcome.retry_after);
-  back_off.next = wall() + wait;
+  back_off.next = now() + wait;
   back_off.hurried = true;
 }
 
@@ -303,7 +309,7 @@ void Notifier::State::publish() {
 }
 
 std::chrono::milliseconds Notifier::State::until_next() const {
-  const Time now = wall();
+  const Time now = this->now();
   Time next = now + std::chrono::minutes{1};
   const Time due = router.next_due();
   // What is due and was not notified waits for permission, which comes with a commit.
@@ -328,7 +334,7 @@ void Notifier::State::run() {
         permitted = permissions;
       }
       const auto now = Steady::now();
-      auto messages = router.due(wall(), [&](Owner owner) {
+      auto messages = router.due(this->now(), [&](Owner owner) {
         const auto found = permitted.find(owner);
         return options.alone || (found != permitted.end() && found->second > now);
       });
