@@ -8,23 +8,12 @@
 #include <variant>
 
 namespace tocsin::adapters::cli {
-namespace {
-
-constexpr std::size_t most_last_lines = 20, longest_line = 300;
-
-std::string shortened(std::string_view line) {
-  return line.size() > longest_line ? std::string{line.substr(0, longest_line)} + "…" : std::string{line};
-}
-
-}  // namespace
 
 void Ending::read(const stream::Entry& entry) {
   for (const stream::LineRecord& line : entry.lines) {
     if (line.text.find_first_not_of(" \t\r\n") == std::string_view::npos) continue;
     if (of_error(line.text)) error_ = line.text;
     else if (line.error_stream) last_ = line.text;
-    lines_.push_back(shortened(line.text));
-    if (lines_.size() > most_last_lines) lines_.pop_front();
   }
   for (const stream::EventRecord& event : entry.events) {
     if (event.name == "start") attempt_ = entry.attempt;
@@ -49,7 +38,8 @@ std::string Ending::text(const std::string& job) const {
   else text += fmt::format(" {} with exit status {}", *code_ == 0 ? "ended" : "failed", *code_);
   if (code_ == 0) return text;
   const std::string& line = error_.empty() ? last_ : error_;
-  if (!line.empty()) text += ": " + shortened(line);
+  constexpr std::size_t most = 300;
+  if (!line.empty()) text += ": " + (line.size() > most ? line.substr(0, most) + "…" : line);
   return text;
 }
 

@@ -1,17 +1,15 @@
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "stream/rules/alert.h"
 #include "stream/values/record.h"
 
 namespace tocsin::adapters::cli {
 
-// How a wrapped command ended, the last of its lines that speaks of an error, and its last lines.
+// How a wrapped command ended, and the last of its lines that speaks of an error.
 class Ending {
  public:
   void read(const stream::Entry& entry);
@@ -23,12 +21,10 @@ class Ending {
   void correct(stream::Verdict& verdict) const;
   // In one line: "job train-4711 failed with exit status 1: RuntimeError: …".
   [[nodiscard]] std::string text(const std::string& job) const;
-  [[nodiscard]] std::vector<std::string> last_lines() const { return {lines_.begin(), lines_.end()}; }
 
  private:
   static bool of_error(std::string_view line);
   std::string error_, last_, attempt_;
-  std::deque<std::string> lines_;
   std::optional<int> code_, signal_;
   bool asked_ = false;
 };

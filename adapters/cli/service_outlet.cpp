@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <utility>
@@ -102,13 +103,19 @@ stream::Result<void> ServiceOutlet::start_notifier(const service::Log& log) {
   if (receivers->empty()) return {};
   notify::NotifierOptions options;
   options.receivers = std::move(*receivers);
-  options.links = {config_.alertmanager.external_url, "", config_.alertmanager.runbook_url, wrap::host()};
+  options.links = {config_.alertmanager.external_url, "/api/v1/alerts of tocsin on " + wrap::host(),
+                   config_.alertmanager.runbook_url, wrap::host()};
   options.root = config_.notify.directory;
   if (options.root.empty()) options.root = service_state() / "notify-service";
   options.own = config_.kafka.instance_id;
   options.limits.bytes = config_.notify.queue_size;
   options.limits.age = std::chrono::ceil<std::chrono::hours>(config_.notify.keep);
   options.log = [log](const std::string& line) { log.warning(line); };
+  options.last_lines = [this](const std::string& job) {
+    const std::lock_guard lock{lines_mutex_};
+    auto lines = last_lines_.extract(job);
+    return lines ? std::move(lines.mapped()) : std::vector<std::string>{};
+  };
   auto notifier = notify::Notifier::start(std::move(options));
   if (!notifier) return notifier.error();
   notifier_ = std::move(*notifier);
@@ -141,6 +148,17 @@ void ServiceOutlet::report(int partition, const stream::Report& report) {
   const auto* transition = std::get_if<stream::AlertTransition>(&report);
   if (poster_ && transition != nullptr) poster_->report(owner(partition), *transition);
   if (notifier_) notifier_->report(owner(partition), report);
+}
+
+void ServiceOutlet::last_lines(const std::string& job, std::vector<std::string> lines) {
+  const std::lock_guard lock{lines_mutex_};
+  last_lines_[job] = std::move(lines);
+}
+
+bool ServiceOutlet::wants_last_lines() const {
+  return notifier_ &&
+         std::any_of(config_.notify.receivers.begin(), config_.notify.receivers.end(),
+                     [](const auto& one) { return one.verdicts != "none" || one.to.find("verdicts=") != one.to.npos; });
 }
 
 void ServiceOutlet::firing(int partition, const stream::AlertTransition& alert) {

@@ -41,6 +41,8 @@ class ServiceOutlet final : public service::Outlet {
   void figures(const prometheus::PartitionFigures& figures) override;
   void jobs(int partition, prometheus::PublishedJobs jobs) override;
   void report(int partition, const stream::Report& report) override;
+  void last_lines(const std::string& job, std::vector<std::string> lines) override;
+  [[nodiscard]] bool wants_last_lines() const override;
   void firing(int partition, const stream::AlertTransition& alert) override;
   void committed(int partition, std::chrono::steady_clock::time_point owned_until) override;
   void withdraw(int partition) override;
@@ -64,7 +66,9 @@ class ServiceOutlet final : public service::Outlet {
   service::ReloadRequests* reloads_;
   service::PushRole* pushes_;
   std::unique_ptr<alertmanager::Poster> poster_;
-  std::unique_ptr<notify::Notifier> notifier_;
+  std::mutex lines_mutex_;
+  std::map<std::string, std::vector<std::string>> last_lines_;  // by job, until its verdict is reported
+  std::unique_ptr<notify::Notifier> notifier_;                  // its thread asks for the lines
   http::RecentReports recent_;
   prometheus::Metrics metrics_;
   service::JobList jobs_;

@@ -10,6 +10,7 @@
 #include "adapters/formats/printable.h"
 #include "adapters/wrap/run_directory.h"
 #include "adapters/wrap/wrap.h"
+#include "dsl/text/extraction.h"
 #include "stream/values/digest.h"
 
 namespace tocsin::adapters::cli {
@@ -65,7 +66,7 @@ WrapNotices::WrapNotices(std::vector<notify::Receiver> receivers, const std::fil
 
 Observers WrapNotices::observers() {
   Observers all;
-  all.entry = [this](const stream::Entry& entry) { ending_.read(entry); };
+  all.entry = [this](const stream::Entry& entry) { ending_.read(entry), lines_.read(entry); };
   all.report = [this](const stream::Report& one) { report(one); };
   return all;
 }
@@ -88,10 +89,10 @@ void WrapNotices::ended(stream::Verdict verdict) {
   ending_.correct(verdict);
   const bool last = ending_.attempt().empty() || ending_.attempt() == verdict.attempt;
   if (last && verdict.family.empty() && (verdict.end_reason == "failed" || !verdict.training))
-    verdict.shows.insert(verdict.shows.begin(), ending_.text(verdict.subject));
+    verdict.shows.insert(verdict.shows.begin(), dsl::text::mask_secrets(ending_.text(verdict.subject)));
   {
     const std::lock_guard lock{mutex_};
-    last_lines_ = last ? ending_.last_lines() : std::vector<std::string>{};
+    last_lines_ = lines_.take(verdict.subject);
   }
   notifier_->report(0, verdict);
 }

@@ -10,6 +10,7 @@
 #include "adapters/cli/ending.h"
 #include "adapters/cli/engine.h"
 #include "adapters/notify/notifier.h"
+#include "adapters/runtime/last_lines.h"
 
 namespace tocsin::adapters::cli {
 
@@ -34,6 +35,7 @@ class WrapNotices {
   void ended(stream::Verdict verdict);
 
   Ending ending_;
+  runtime::LastLines lines_;
   std::vector<stream::AlertTransition> held_;  // of a command that was no training they are not sent
   std::mutex mutex_;                           // of what follows
   std::vector<std::string> last_lines_;

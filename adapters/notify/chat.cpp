@@ -70,6 +70,17 @@ std::vector<Block> blocks_of(const Message& message, const Links& links) {
   return blocks;
 }
 
+// Of a message about one alert or job the text in front of the blocks has the headline and what to do already.
+std::vector<Block> without_first_lines(const Message& message, std::vector<Block> blocks) {
+  if (message.items.size() + message.more + (message.ended ? 1 : 0) != 1 || blocks.empty()) return blocks;
+  blocks.front().headline.clear();
+  std::erase_if(blocks.front().parts, [&](const auto& part) {
+    return part.first == (message.ended ? "found" : message.items.front().alert.firing ? "do" : "resolved");
+  });
+  if (blocks.front().parts.empty()) blocks.erase(blocks.begin());
+  return blocks;
+}
+
 std::string colour(const Block& block) {
   if (!block.firing) return "2EB67D";
   return block.severity == stream::Severity::critical  ? "D00000"
@@ -84,22 +95,25 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-// Markdown of Teams and Discord.
+bool is_link(std::string_view text) { return text.starts_with("http://") || text.starts_with("https://"); }
+
+// For the Markdown of Teams and Discord; links stay as they are.
 std::string unmarked(const std::string& text) {
   std::string out;
-  for (const char c : text) {
-    if (std::string_view{"\\*_`~|[]<>#"}.find(c) != std::string_view::npos) out += '\\';
-    out += c;
+  bool in_link = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i == 0 || text[i - 1] == ' ' || text[i - 1] == '\n') in_link = is_link(std::string_view{text}.substr(i));
+    if (!in_link && std::string_view{"\\*_`~|[]<>#"}.find(text[i]) != std::string_view::npos) out += '\\';
+    out += text[i];
   }
   return out;
 }
-bool is_link(const std::string& text) { return text.starts_with("http://") || text.starts_with("https://"); }
 
 }  // namespace
 
 Payload slack(const Message& message, const Links& links) {
   Json attachments = Json::array();
-  for (const Block& block : blocks_of(message, links)) {
+  for (const Block& block : without_first_lines(message, blocks_of(message, links))) {
     std::string text = block.headline.empty() ? "" : "*" + escaped(block.headline) + "*";
     for (const auto& [title, part] : block.parts) {
       text += text.empty() ? "" : "\n";
@@ -150,7 +164,7 @@ Payload teams(const Message& message, const Links& links) {
 
 Payload discord(const Message& message, const Links& links) {
   Json embeds = Json::array();
-  for (const Block& block : blocks_of(message, links)) {
+  for (const Block& block : without_first_lines(message, blocks_of(message, links))) {
     std::string text;
     for (const auto& [title, part] : block.parts)
       text +=
@@ -161,9 +175,12 @@ Payload discord(const Message& message, const Links& links) {
     formats::put(embed, "description", shortened(text, 900));  // 6000 characters in all
     embeds.push_back(std::move(embed));
   }
-  return {"application/json", formats::dump({{"content", shortened(unmarked(first_line_of(message, links)), 1900)},
-                                             {"embeds", std::move(embeds)},
-                                             {"allowed_mentions", {{"parse", Json::array()}}}})};
+  const std::string subject = "**" + unmarked(shortened(subject_of(message), 900)) + "**",
+                    first = unmarked(first_line_of(message, links));
+  return {"application/json",
+          formats::dump({{"content", shortened(first.empty() ? subject : subject + "\n" + first, 1900)},
+                         {"embeds", std::move(embeds)},
+                         {"allowed_mentions", {{"parse", Json::array()}}}})};
 }
 
 }  // namespace tocsin::adapters::notify

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json.h"
@@ -31,7 +32,9 @@ Json json_of(const Receiver& r) {
 Receiver receiver_from(const Json& json) {
   Receiver r;
   r.name = json.at("name");
-  r.medium = static_cast<Medium>(json.at("medium").get<int>());
+  const int medium = json.at("medium");
+  if (medium < 0 || medium > static_cast<int>(Medium::command)) throw std::out_of_range{"medium"};
+  r.medium = static_cast<Medium>(medium);
   const auto texts = json.at("texts").get<std::vector<std::string>>();
   r.url = texts.at(0), r.user = texts.at(1), r.from = texts.at(2);
   r.password_file = texts.at(3), r.url_file = texts.at(4), r.key_file = texts.at(5), r.token_file = texts.at(6);

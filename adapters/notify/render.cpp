@@ -54,7 +54,8 @@ std::string shortened(std::string text, std::size_t most) {
 }
 
 std::string tag_of(const Message::Item& item) {
-  if (item.alert.firing) return fmt::format("[{}]", stream::name(item.alert.severity));
+  if (item.alert.firing)
+    return fmt::format("[{}{}]", stream::name(item.alert.severity), item.first ? "" : ", still firing");
   return item.first ? fmt::format("[{}, resolved]", stream::name(item.alert.severity)) : "[resolved]";
 }
 

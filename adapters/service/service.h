@@ -43,6 +43,9 @@ class Outlet {
   virtual void figures(const prometheus::PartitionFigures& figures) = 0;  // once a second, of each partition
   virtual void jobs(int partition, prometheus::PublishedJobs jobs) = 0;   // of each partition, about once a second
   virtual void report(int partition, const stream::Report& report) = 0;   // it is committed
+  // Of a job whose verdict comes next; only if it wants them.
+  virtual void last_lines(const std::string& job, std::vector<std::string> lines) = 0;
+  [[nodiscard]] virtual bool wants_last_lines() const = 0;
   // An alert that fires when a partition has been restored: its former owner has reported it.
   virtual void firing(int partition, const stream::AlertTransition& alert) = 0;
   // The partition surely is this instance's until then.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "adapters/runtime/last_lines.h"
 #include "adapters/runtime/shard_loop.h"
 #include "adapters/service/job_watch.h"
 #include "schemas/codec.h"
@@ -100,14 +101,17 @@ class PublishedFigures {
 // The partition's loop, as the service looks after it.
 class PartitionLoop final : private runtime::ShardLoop::Owner {
  public:
-  PartitionLoop(const Shared& shared, std::unique_ptr<Partition> ports, int partition, std::function<bool()> goes_on)
+  // `lines`: where those of jobs are remembered; or null.
+  PartitionLoop(const Shared& shared, std::unique_ptr<Partition> ports, int partition, std::function<bool()> goes_on,
+                runtime::LastLines* lines)
       : shared_(shared),
         partition_(partition),
         goes_on_(std::move(goes_on)),
         ports_(std::move(ports)),
+        log_(ports_->log(), lines),
         needed_packs_(shared.packs),
         figures_(shared, partition),
-        loop_({ports_->log(), ports_->sink(), shared.packs, &ports_->state(), true}, *this,
+        loop_({log_, ports_->sink(), shared.packs, &ports_->state(), true}, *this,
               {.shard = shared.options, .beside = true, .patient = true, .entries_a_step = 1024}) {}
 
   Result<void> run() {
@@ -178,6 +182,7 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
   const std::function<bool()> goes_on_;
   const Clock::time_point begun_ = Clock::now();
   std::unique_ptr<Partition> ports_;
+  runtime::RememberingLog log_;
   packs::PackStore::Hold needed_packs_;
   PublishedFigures figures_;
   std::optional<stream::Position> first_committed_;
@@ -219,12 +224,19 @@ void ShardWorker::run() {
 
 Result<void> ShardWorker::work() {
   const auto goes_on = [this] { return order_ == Order::work; };
-  auto ports = shared_.backend.partition({partition_, [goes_on] { return !goes_on(); },
-                                          [this](const stream::Report& report, std::string_view) {
-                                            if (shared_.outlet != nullptr) shared_.outlet->report(partition_, report);
-                                          }});
+  runtime::LastLines lines;
+  const bool remembers = shared_.outlet != nullptr && shared_.outlet->wants_last_lines();
+  auto ports =
+      shared_.backend.partition({partition_, [goes_on] { return !goes_on(); },
+                                 [&](const stream::Report& report, std::string_view) {
+                                   if (shared_.outlet == nullptr) return;
+                                   const auto* verdict = std::get_if<stream::Verdict>(&report);
+                                   if (remembers && verdict != nullptr)
+                                     shared_.outlet->last_lines(verdict->subject, lines.take(verdict->subject));
+                                   shared_.outlet->report(partition_, report);
+                                 }});
   if (!ports) return ports.error();
-  PartitionLoop loop{shared_, std::move(*ports), partition_, goes_on};
+  PartitionLoop loop{shared_, std::move(*ports), partition_, goes_on, remembers ? &lines : nullptr};
   if (auto ran = loop.run(); !ran) return ran;
   return order_ == Order::drain ? loop.drain() : Result<void>{};
 }

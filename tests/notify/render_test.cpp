@@ -32,6 +32,7 @@ Message message_of(std::vector<Message::Item> items) {
 std::map<std::string, Message> messages() {
   std::map<std::string, Message> all{{"firing", message_of({item(test::hang())})},
                                      {"resolved", message_of({item(test::resolved(test::hang()), false)})},
+                                     {"repeated", message_of({item(test::hang(), false)})},
                                      {"bare", message_of({item(test::slow_input())})},
                                      {"several", message_of({item(test::hang()), item(test::slow_input(), false)})}};
   all["several"].more = 12, all["several"].left_out = 1, all["several"].held_until = test::at(3600);

@@ -238,6 +238,20 @@ TEST_CASE("beyond the limit alerts wait, and the last message before says until 
   CHECK(messages[0].left_out == 1);
 }
 
+TEST_CASE("at the end nothing waits for its group, and for the limit only where there is a later") {
+  for (const bool last : {false, true}) {
+    Receiver receiver = test::receiver("webhook:https://example.org/hook");
+    receiver.limit = 1;
+    Outbox outbox{receiver};
+    outbox.report(hang(1), 0);
+    outbox.router.hurry(at(1), last);
+    CHECK(outbox.due(1).size() == 1);
+    outbox.report(hang(2), 2);
+    outbox.router.hurry(at(3), last);
+    CHECK(outbox.due(3).size() == (last ? 1 : 0));
+  }
+}
+
 TEST_CASE("many alerts are one message that says how many are not in it") {
   Outbox outbox;
   for (std::uint64_t id = 1; id <= 50; ++id) outbox.report(hang(id), 0);

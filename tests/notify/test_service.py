@@ -65,8 +65,8 @@ class People(unittest.TestCase):
             shutil.copy(rule, folder / "rules")
         away = f"127.0.0.1:{free_port()}"
         with MailServer() as server:
-            service = Service(folder, "--notify", f"smtp://localhost:{server.port}/?to=ops@site.example&from=tocsin@site.example&group=1s&"
-                              "verdicts=all", "--notify", f"webhook:http://{away}/")
+            service = Service(folder, "--notify", f"smtp://localhost:{server.port}/?to=ops@site.example&from=tocsin@site.example&group=1s",
+                              "--notify", f"webhook:http://{away}/")
             gate = folder / "gate"
             script = (f"for i in 1 2 3 4 5; do echo \"iter $i: loss 2.$i, time 100.00ms, mfu 10.00%\"; done; while [ ! -e {gate} ]; do sleep 0.1; "
                       "done; for i in 6 7 8; do echo \"iter $i: loss 2.$i, time 100.00ms, mfu 10.00%\"; sleep 1; done")
@@ -87,7 +87,7 @@ class People(unittest.TestCase):
         summary = "llama: The job has made no step for two seconds"
         self.assertEqual(subjects[:2], [f"[warning] {summary}", f"[resolved] {summary}"])
         self.assertEqual(len(subjects), len(set(subjects)))
-        self.assertRegex(metrics, r'tocsin_notifications_total\{receiver="mailto:ops@site.example",result="sent"\} [12]\n')
+        self.assertRegex(metrics, r'tocsin_notifications_total\{receiver="mailto:ops@site.example",result="sent"\} 1\n')
         self.assertTrue(re.search(rf"webhook:{away} cannot be reached and is retried: ", "".join(service.log)), service.log)
 
     def status(self, service):
