@@ -8,14 +8,14 @@ export NINJA_STATUS='[%f/%t %es] '
 
 packages_to_build=(g++ cmake ninja-build pkg-config ccache git python3
   flatbuffers-compiler libflatbuffers-dev liblua5.4-dev libvectorscan-dev libre2-dev libsimdjson-dev libfmt-dev
-  libprotobuf-dev protobuf-compiler libcli11-dev libxxhash-dev libzstd-dev librdkafka-dev doctest-dev nlohmann-json3-dev libbenchmark-dev
+  libprotobuf-dev protobuf-compiler libcli11-dev libxxhash-dev libzstd-dev libsnappy-dev librdkafka-dev doctest-dev nlohmann-json3-dev libbenchmark-dev
   libboost1.81-dev libcurl4-openssl-dev libssl-dev libyaml-cpp-dev prometheus-cpp-dev clang libbpf-dev)
 packages_to_fuzz=(clang-16 libclang-rt-16-dev)
 packages_to_lint=(clang-16 clang-format-14 clang-tidy-16)
 packages_to_train=(python3-torch)
 packages_to_browse=(chromium)
 # Servers that tests start on ports of their own.
-packages_to_serve=(prometheus-alertmanager prometheus openssl python3-aiosmtpd maven default-jre-headless)
+packages_to_serve=(python3-venv prometheus-alertmanager prometheus openssl python3-aiosmtpd maven default-jre-headless)
 
 say() { printf '\n==> %s\n' "$*"; }
 fail() {
@@ -62,6 +62,16 @@ install_servers() {
       if [ "$(id -u)" = 0 ]; then systemctl -q disable --now "$server"; else sudo systemctl -q disable --now "$server"; fi
     fi
   done
+}
+
+# Clients in Python that tests run, in build/tools. Without them their tests are skipped.
+install_tools() {
+  local wanted=$root/tests/requirements.txt tools=$root/build/tools
+  if cmp -s "$wanted" "$tools/requirements.txt"; then return 0; fi
+  say "Installing $(grep -c == "$wanted") clients in build/tools"
+  rm -rf "$tools"
+  /usr/bin/python3 -m venv "$tools" && "$tools/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" &&
+    cp "$wanted" "$tools/" || printf 'warning: the clients of %s could not be installed\n' "$wanted" >&2
 }
 
 # configure PRESET, build PRESET [TARGET...]

@@ -304,7 +304,7 @@ asio::awaitable<void> Poster::State::send(Sender& sender) {
       batch = store.next(sender.index, std::min(options.batch, sender.most), now, std::chrono::system_clock::now(),
                          permitted);
       if (batch.alerts.empty()) continue;
-      outcome = co_await sender.client.post({"/api/v2/alerts", "application/json", {}, batch.body}, until);
+      outcome = co_await sender.client.send({"POST", "/api/v2/alerts", "application/json", {}, batch.body}, until);
       if (outcome.code.empty()) continue;
     }
     if (outcome.code == "413" && batch.alerts.size() > 1) {  // at once again, in parts

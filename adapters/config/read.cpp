@@ -108,8 +108,10 @@ void Reader::check_pairs() {
       wrong(at("ingest.sources"),
             fmt::format("ingest.sources reads {}, which is one of tocsin's own topics: name one of another program",
                         source.topic));
-  if (!config_.ingest.sources.empty() && config_.kafka.brokers.empty())
-    wrong(at("ingest.sources"), "ingest.sources are topics of Kafka: name its brokers in kafka.brokers");
+  for (const auto& source : config_.ingest.sources)
+    if (!source.topic.empty() && config_.kafka.brokers.empty())
+      wrong(at("ingest.sources"),
+            fmt::format("the source {} is a topic of Kafka: name its brokers in kafka.brokers", source.name));
   if (checks_files_ && !config_.ingest.nodes.empty() && problems_.empty())
     if (const auto nodes = config::read_nodes(config_.ingest.nodes); !nodes)
       problems_.emplace_back(std::pair{0, 0}, nodes.error().message);

@@ -12,6 +12,7 @@
 #include "adapters/ingest/mapping.h"
 #include "adapters/kafka/address.h"
 #include "adapters/net/credentials.h"
+#include "adapters/net/url.h"
 
 namespace tocsin::adapters::config {
 namespace {
@@ -229,9 +230,25 @@ void Reader::check(const notify::Receiver& receiver, const YAML::Node& node) {
 }
 
 void Reader::check(const ingest::Source& source, const YAML::Node& node) {
-  for (const auto& [name, value] :
-       {std::pair{"name", &source.name}, {"topic", &source.topic}, {"format", &source.format}})
+  for (const auto& [name, value] : {std::pair{"name", &source.name}, {"format", &source.format}})
     if (value->empty()) wrong(node, fmt::format("a source of ingest.sources has no {}", name));
+  const int places = !source.topic.empty() + !source.scrape.empty() + !source.files.empty() + source.post;
+  if (places != 1)
+    wrong(node, fmt::format("the source {} needs one of topic, scrape, files and post: true", source.name));
+  for (const std::string& target : source.scrape)
+    if (!target.ends_with(".json"))
+      if (const auto parsed = net::parse_url(target.find("://") == target.npos ? "http://" + target : target); !parsed)
+        wrong(node["scrape"], fmt::format("ingest.sources.scrape: '{}': {}", target, parsed.error().message));
+  if (!source.scrape.empty() && source.format != "prometheus_text")
+    wrong(node, fmt::format("what is scraped is prometheus_text, and the source {} is {}", source.name, source.format));
+  if (source.post && source.format != "otlp_metrics" && source.format != "otlp_logs" &&
+      source.format != "prometheus_remote_write")
+    wrong(node, fmt::format("what is posted is otlp_metrics, otlp_logs or prometheus_remote_write, and the source {} is {}",
+                            source.name, source.format));
+  for (const std::string& place : source.files)
+    if (const std::string problem = ingest::problem_of_template(place);
+        place.find('{') != place.npos && !problem.empty())
+      wrong(node["files"], fmt::format("ingest.sources.files: '{}': {}", place, problem));
   for (const ingest::Source& other : config_.ingest.sources) {
     if (!source.name.empty() && source.name == other.name)
       wrong(node, fmt::format("two of ingest.sources have the name {}: give each its own", source.name));
@@ -240,7 +257,7 @@ void Reader::check(const ingest::Source& source, const YAML::Node& node) {
                               other.name));
   }
   const auto given = [&](const char* name) { return node[name].IsDefined(); };
-  const bool logs = source.format.starts_with("logs_") || source.format == "otlp_logs",
+  const bool logs = source.format.starts_with("logs_") || source.format == "otlp_logs" || source.format == "kernel_log",
              events = source.format == "slurm_jobcomp";
   const char* const kind = logs ? "logs" : events ? "events" : "metrics";
   for (const char* name : {"signals", "keep", "time", "text", "covers"}) {

@@ -94,7 +94,7 @@ struct HttpDestination::State {
       auto not_open = co_await client->open();
       if (not_open) co_return std::move(*not_open);
       net::Outcome outcome =
-          co_await client->post({"/api/v1/push", "application/vnd.tocsin.telemetry", "zstd", body}, Clock::now() + 1h);
+          co_await client->send({"POST", "/api/v1/push", "application/vnd.tocsin.telemetry", "zstd", body}, Clock::now() + 1h);
       if (!outcome.code.empty()) co_return outcome;
     }
   }

@@ -86,6 +86,10 @@ void read_exposition(std::string_view message, Items& out);
 // Line protocol.
 void read_influx(std::string_view message, Items& out);
 void read_syslog(std::string_view message, Items& out);
+void read_lines(std::string_view message, Items& out);
+void read_kernel_records(std::string_view message, Items& out);
+// The body of a request of remote write.
+void read_remote_write(std::string_view message, Items& out);
 // OpenTelemetry's protobuf. False: the bytes are of its JSON. `text`: where the line is looked for in a body that is a
 // map.
 [[nodiscard]] bool read_otlp_wire(bool logs, std::span<const std::string> text, std::string_view message, Items& out);

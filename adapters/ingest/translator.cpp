@@ -319,8 +319,11 @@ void Translator::read(std::string_view message, Time arrival, Output& out) {
     message.remove_prefix(mark.size());  // of UTF-8
   switch (s.format) {
     case Format::prometheus_text: return read_exposition(message, s);
+    case Format::prometheus_remote_write: return read_remote_write(message, s);
     case Format::influx: return read_influx(message, s);
     case Format::logs_syslog: return read_syslog(message, s);
+    case Format::logs_plain: return read_lines(message, s);
+    case Format::kernel_log: return read_kernel_records(message, s);
     case Format::otlp_metrics:
     case Format::otlp_logs:
       if (read_otlp_wire(s.format == Format::otlp_logs, s.source.text, message, s)) return;

@@ -80,12 +80,12 @@ asio::awaitable<std::optional<Outcome>> Client::open() {
 }
 
 asio::awaitable<Outcome> Client::exchange(Request request, std::chrono::steady_clock::time_point until) {
-  Fields fields{
-      {"Host", url_.authority()}, {"User-Agent", "tocsin"}, {"Content-Type", std::string{request.content_type}}};
+  Fields fields{{"Host", url_.authority()}, {"User-Agent", "tocsin"}};
+  if (!request.content_type.empty()) fields.emplace_back("Content-Type", request.content_type);
   if (!request.content_encoding.empty()) fields.emplace_back("Content-Encoding", request.content_encoding);
   if (!authorization_.empty()) fields.emplace_back("Authorization", authorization_);
-  fields.emplace_back("Content-Length", std::to_string(request.body.size()));
-  std::string bytes = request_head("POST", url_.prefix + std::string{request.path}, fields);
+  if (request.method != "GET") fields.emplace_back("Content-Length", std::to_string(request.body.size()));
+  std::string bytes = request_head(request.method, url_.prefix + std::string{request.path}, fields);
   bytes += request.body;
 
   transport_->expires_after(timeout_);
@@ -96,7 +96,7 @@ asio::awaitable<Outcome> Client::exchange(Request request, std::chrono::steady_c
   MessageReader reader{*transport_};
   std::optional<IncomingMessage> response;
   do {  // a proxy may send 1xx in front of the answer
-    response.emplace(IncomingMessage::Kind::response, 8u << 10, 64u << 10);
+    response.emplace(IncomingMessage::Kind::response, 8u << 10, request.most_answer);
     const error_code error = co_await reader.read(*response, IncomingMessage::Part::whole);
     if (error)
       co_return failed(unreachable(error) ? "unreachable" : "protocol", "no answer from " + url_.authority(), error);
@@ -124,7 +124,7 @@ asio::awaitable<Outcome> Client::exchange(Request request, std::chrono::steady_c
   co_return outcome;
 }
 
-asio::awaitable<Outcome> Client::post(Request request, std::chrono::steady_clock::time_point until) {
+asio::awaitable<Outcome> Client::send(Request request, std::chrono::steady_clock::time_point until) {
   const bool reused = std::exchange(used_, true);
   Outcome outcome = co_await exchange(request, until);
   const bool answered = outcome.code.size() == 3;

@@ -2,6 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,8 +26,9 @@ struct Outcome {
 };
 
 struct Request {
-  std::string_view path, content_type, content_encoding;  // the last may be empty
+  std::string_view method, path, content_type, content_encoding;  // the last two may be empty
   std::string_view body;
+  std::size_t most_answer = 64u << 10;  // bytes of the answer's body
 };
 
 // One connection to a server, opened when it is needed and kept open. Of the thread that runs the io_context.
@@ -38,7 +40,7 @@ class Client {
   boost::asio::awaitable<std::optional<Outcome>> open();
   // Begins to send before `until`, or not at all: a process that was stopped may wake much later. An outcome without a
   // code: it was too late, or the connection had been closed meanwhile.
-  boost::asio::awaitable<Outcome> post(Request request, std::chrono::steady_clock::time_point until);
+  boost::asio::awaitable<Outcome> send(Request request, std::chrono::steady_clock::time_point until);
   void close();
 
  private:
