@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "adapters/cli/commands.h"
+#include "adapters/cli/live_sources.h"
 #include "adapters/cli/packs.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/service_outlet.h"
@@ -129,19 +130,17 @@ service::Log plain_log() {
 
 // The role that ingests, where the configuration has sources; else nothing.
 stream::Result<std::unique_ptr<kafka_service::IngestRole>> start_ingest(const config::Config& config,
+                                                                        const ingest::NodeMap& nodes,
                                                                         const kafka::Address& address,
                                                                         const service::Log& log,
                                                                         ServiceOutlet& outlet) {
-  if (config.ingest.sources.empty()) return std::unique_ptr<kafka_service::IngestRole>{};
   kafka_service::IngestOptions options;
+  for (const ingest::Source& source : config.ingest.sources)
+    if (!source.topic.empty()) options.sources.push_back(source);
+  if (options.sources.empty()) return std::unique_ptr<kafka_service::IngestRole>{};
   options.kafka = address;
   options.group = {config.ingest.group, config.kafka.instance_id, config.kafka.session_timeout};
-  options.sources = config.ingest.sources;
-  if (!config.ingest.nodes.empty()) {
-    auto nodes = config::read_nodes(config.ingest.nodes);
-    if (!nodes) return nodes.error();
-    options.nodes = std::move(*nodes);
-  }
+  options.nodes = nodes;
   options.pack = [&outlet] { return outlet.known_rules().pack; };
   options.log = [log](const std::string& line) { log("ingest: " + line); };
   options.show = [&outlet](std::vector<prometheus::SourceFigures> figures) { outlet.show(std::move(figures)); };
@@ -225,13 +224,27 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   const StopSignals signals{[&log = options.log](const std::string& line) { log.error(line); }};
   service::PushRole pushes{storage->append, service::push_limits(config->http.connections, config->http.body_bytes)};
   ServiceOutlet outlet{*config, options.pack.pack, reloads, pushes};
+  ingest::NodeMap nodes;
+  if (!config->ingest.nodes.empty()) {
+    auto read = config::read_nodes(config->ingest.nodes);
+    if (!read) return cannot(read.error());
+    nodes = std::move(*read);
+  }
+  auto opened = LiveSources::open(*config, nodes, storage->append, outlet, options.log);
+  if (!opened) return cannot(opened.error());
+  const auto& live = *opened;
+  if (live) {
+    outlet.takes_posts(live->role());
+    pushes.tells_places([&role = live->role()](std::string_view node, std::string_view job) { role.saw(node, job); });
+  }
   if (auto started = outlet.start(options.log); !started) return cannot(started.error());
+  if (live) live->begin(service_state());
   options.outlet = &outlet;
   if (storage->disk)
     options.log("the page is at " + page_address(*config, outlet.port()) + ", the log of records in " +
                 storage->disk->directory().string());
   options.log("serving on port " + std::to_string(outlet.port()));
-  const auto role = start_ingest(*config, storage->cluster, options.log, outlet);
+  const auto role = start_ingest(*config, nodes, storage->cluster, options.log, outlet);
   if (!role) return cannot(role.error());
   const auto& ingest = *role;
   options.stop = [&] {
@@ -241,6 +254,7 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   };
   auto ended = service::run_service(options);
   reloads.close();
+  if (live) live->stop();
   pushes.stop();
   if (ingest) {
     ingest->stop();

@@ -86,6 +86,20 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
                               else done(pushed.error());
                             });
   };
+  if (live_ != nullptr)
+    providers.ingest = [this](std::string_view format, const std::string& source, std::string message,
+                              http::Providers::Done done) {
+      const auto to = live_->posted_to(format, source);
+      if (!to) return done(to.error());
+      sources::Message posted;
+      posted.source = *to;
+      posted.bytes = std::move(message);
+      posted.done = [done = std::move(done)](const stream::Result<void>& taken) {
+        if (taken) done(std::string{});
+        else done(taken.error());
+      };
+      live_->take(std::move(posted));
+    };
   providers.metrics = [this] { return metrics(); };
   providers.not_ready = [this] { return not_ready(); };
   http::add_api(*server_, std::move(providers));
@@ -95,6 +109,16 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
                    [this] { return server_->status(); });
   server_->start();
   return {};
+}
+
+void ServiceOutlet::show(std::vector<prometheus::SourceFigures> sources) {
+  std::vector<prometheus::SourceFigures> all;
+  {
+    const std::lock_guard lock{mutex_};
+    for (prometheus::SourceFigures& source : sources) sources_[source.source] = std::move(source);
+    for (const auto& [name, source] : sources_) all.push_back(source);
+  }
+  metrics_.publish(std::move(all));
 }
 
 stream::Result<void> ServiceOutlet::start_notifier(const service::Log& log) {

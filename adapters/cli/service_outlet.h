@@ -17,6 +17,7 @@
 #include "adapters/service/job_list.h"
 #include "adapters/service/push_role.h"
 #include "adapters/service/service.h"
+#include "adapters/sources/live_role.h"
 
 namespace tocsin::adapters::cli {
 
@@ -48,8 +49,10 @@ class ServiceOutlet final : public service::Outlet {
   void withdraw(int partition) override;
   void rules(const service::RulesFigures& rules) override;
   [[nodiscard]] service::RulesFigures known_rules() const;
-  // Of the role that ingests.
-  void show(std::vector<prometheus::SourceFigures> sources) { metrics_.publish(std::move(sources)); }
+  // Of the roles that ingest.
+  void show(std::vector<prometheus::SourceFigures> sources);
+  // Before start(): who takes what other programs post.
+  void takes_posts(sources::LiveRole& role) { live_ = &role; }
 
  private:
   struct Partition {
@@ -65,6 +68,7 @@ class ServiceOutlet final : public service::Outlet {
   config::Config config_;
   service::ReloadRequests* reloads_;
   service::PushRole* pushes_;
+  sources::LiveRole* live_ = nullptr;  // null: nobody
   std::unique_ptr<alertmanager::Poster> poster_;
   std::mutex lines_mutex_;
   std::map<std::string, std::vector<std::string>> last_lines_;  // by job, until its verdict is reported
@@ -76,6 +80,7 @@ class ServiceOutlet final : public service::Outlet {
   bool joined_ = false;
   service::RulesFigures rules_;
   std::map<int, Partition> partitions_;
+  std::map<std::string, prometheus::SourceFigures> sources_;
   std::unique_ptr<http::Server> server_;  // last: its thread asks for all of the above
 };
 

@@ -243,8 +243,9 @@ void Reader::check(const ingest::Source& source, const YAML::Node& node) {
     wrong(node, fmt::format("what is scraped is prometheus_text, and the source {} is {}", source.name, source.format));
   if (source.post && source.format != "otlp_metrics" && source.format != "otlp_logs" &&
       source.format != "prometheus_remote_write")
-    wrong(node, fmt::format("what is posted is otlp_metrics, otlp_logs or prometheus_remote_write, and the source {} is {}",
-                            source.name, source.format));
+    wrong(node,
+          fmt::format("what is posted is otlp_metrics, otlp_logs or prometheus_remote_write, and the source {} is {}",
+                      source.name, source.format));
   for (const std::string& place : source.files)
     if (const std::string problem = ingest::problem_of_template(place);
         place.find('{') != place.npos && !problem.empty())

@@ -28,6 +28,7 @@ struct PushedEntry {
   std::vector<std::byte> message;  // an encoded entry
   std::string source{};            // that its records, or its watermark, are of; empty: none
   bool last = false;               // nothing follows from this source
+  std::string node{};              // that its records are of; empty: of none, or of several
 };
 struct Pushed {
   std::size_t records = 0, jobs = 0;

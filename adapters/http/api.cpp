@@ -23,6 +23,21 @@ Response text(unsigned status, std::string_view line) {
   return {status, "text/plain; charset=utf-8", std::string{line} + "\n"};
 }
 
+// Answers as the protocol's own receivers do: 400 is given up by the client, 503 comes again.
+void add_ingest(Server& server, const char* path, std::string_view format, const auto& ingest) {
+  server.route_slow("POST", path, [ingest, format](const Request& request, Answer answer) {
+    const auto source = request.query.find("source");
+    const bool json = request.type.starts_with("application/json");
+    if (!request.encoding.empty() && request.encoding != "identity" && request.encoding != "snappy")
+      return answer(failure(415, "bad_data", "Content-Encoding '" + request.encoding + "': send it without"));
+    ingest(format, source == request.query.end() ? std::string{} : source->second, request.body,
+           [json, answer = std::move(answer)](stream::Result<std::string> done) {
+             if (!done) return answer(failure(done.error()));
+             answer(json ? Response{200, "application/json", "{}"} : Response{200, "application/x-protobuf", ""});
+           });
+  });
+}
+
 }  // namespace
 
 void add_api(Server& server, Providers providers) {
@@ -61,6 +76,11 @@ void add_api(Server& server, Providers providers) {
             answer(done ? success(std::move(*done)) : failure(done.error()));
           });
         });
+  if (providers.ingest) {
+    add_ingest(server, "/v1/metrics", "otlp_metrics", providers.ingest);
+    add_ingest(server, "/v1/logs", "otlp_logs", providers.ingest);
+    add_ingest(server, "/api/v1/write", "prometheus_remote_write", providers.ingest);
+  }
   add_data(server, "jobs", std::move(providers.jobs));
   add_data(server, "alerts", std::move(providers.alerts));
   add_data(server, "rules", std::move(providers.rules));

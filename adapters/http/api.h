@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "adapters/http/server.h"
 #include "stream/values/result.h"
@@ -25,9 +26,12 @@ struct Providers {
   std::function<void(const Query&, std::string text, Done done)> push;
   // The same of messages as the log has them (formats/telemetry.h); the JSON value is the whole answer.
   std::function<void(std::string body, std::string encoding, Done done)> push_telemetry;
+  // What other programs post: a message of this format for the source of this name (empty: the only one).
+  std::function<void(std::string_view format, const std::string& source, std::string message, Done done)> ingest;
 };
 
-// /-/healthy, /-/ready, /-/reload (POST), /metrics, /api/v1/{jobs,alerts,rules,verdicts,status}, /api/v1/push (POST):
+// /-/healthy, /-/ready, /-/reload (POST), /metrics, /api/v1/{jobs,alerts,rules,verdicts,status}, /api/v1/push (POST),
+// and where other programs post: /v1/metrics, /v1/logs (OTLP), /api/v1/write (Prometheus' remote write):
 // {"status":"success","data":…}
 void add_api(Server& server, Providers providers);
 

@@ -162,6 +162,7 @@ Result<void> PushRole::append(const formats::PushedEntry& entry) {
   if (!entry.job.empty()) {
     const auto to = static_cast<int>(stream::murmur2(entry.job) % static_cast<std::uint32_t>(partitions_));
     if (!entry.source.empty()) sources_[entry.source].insert(to);
+    if (seen_) seen_(entry.node, entry.job);
     return appender_->append(to, entry.job, entry.message);
   }
   std::set<int> everywhere;

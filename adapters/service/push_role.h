@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -39,6 +40,8 @@ class PushRole {
   explicit PushRole(OpenAppender open, PushLimits limits = {});
   ~PushRole();  // as stop()
 
+  // Before the first push: called with the node and the job of each message, by the role's thread.
+  void tells_places(std::function<void(std::string_view node, std::string_view job)> seen) { seen_ = std::move(seen); }
   // JSON lines, or messages as formats/telemetry.h has them.
   void push(const Query& query, std::string text, Done done);
   void push_telemetry(std::string body, std::string encoding, Done done);
@@ -59,6 +62,7 @@ class PushRole {
   stream::Result<void> append(const formats::PushedEntry& entry);
 
   const OpenAppender open_;
+  std::function<void(std::string_view node, std::string_view job)> seen_;
   const PushLimits limits_;
   std::unique_ptr<Appender> appender_;  // from the first push on; another one after an error
   int partitions_ = 0;                  // of the log

@@ -41,6 +41,7 @@ struct Place {
   std::uint64_t inode = 0, generation = 0;  // generation: one more each time it was cut
   std::uint64_t position = 0;               // the log has what lies before
   std::uint64_t next = 0;                   // if greater: the log may have what lies before this
+  std::uint64_t mark = 0;                   // of the bytes before `position`: a file that was written anew has others
 };
 
 struct Followed {
@@ -57,6 +58,17 @@ struct Followed {
 std::optional<struct stat> stat_of(int descriptor) {
   struct stat known {};
   return ::fstat(descriptor, &known) == 0 ? std::optional{known} : std::nullopt;
+}
+
+// FNV-1a of the last bytes before a position; 0: there are none.
+std::uint64_t mark_of(int descriptor, std::uint64_t position) {
+  char bytes[64];
+  const std::uint64_t size = std::min<std::uint64_t>(position, sizeof bytes);
+  if (size == 0 || ::pread(descriptor, bytes, size, static_cast<off_t>(position - size)) != static_cast<ssize_t>(size))
+    return 0;
+  std::uint64_t hash = 0xcbf2'9ce4'8422'2325;
+  for (std::uint64_t i = 0; i < size; ++i) hash = (hash ^ static_cast<unsigned char>(bytes[i])) * 0x100'0000'01b3;
+  return hash;
 }
 
 File open_file(const std::string& path) { return File{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; }
@@ -126,7 +138,8 @@ struct FileFollower::State {
     const Json places = all.value("files", Json::object());
     for (const auto& [name, of] : places.items())
       remembered[name] = {of.value("inode", std::uint64_t{0}), of.value("generation", std::uint64_t{0}),
-                          of.value("position", std::uint64_t{0}), of.value("next", std::uint64_t{0})};
+                          of.value("position", std::uint64_t{0}), of.value("next", std::uint64_t{0}),
+                          of.value("mark", std::uint64_t{0})};
   }
   Result<void> write_state() {
     Json places = Json::object();
@@ -136,7 +149,8 @@ struct FileFollower::State {
       places[name] = {{"inode", place.inode},
                       {"generation", place.generation},
                       {"position", place.position},
-                      {"next", place.next}};
+                      {"next", place.next},
+                      {"mark", place.mark}};
     std::string text = formats::dump({{"sources", begun}, {"files", places}}) + '\n';
     if (text == written) return {};
     std::error_code error;
@@ -170,29 +184,29 @@ struct FileFollower::State {
       log("source " + role.sources()[source].name + ": no file is " + pattern + " yet");
   }
   void follow(std::size_t source, std::size_t place, const std::string& name, bool first) {
-    const auto known = std::find_if(files.begin(), files.end(), [&](const Followed& file) {
-      return file.path == name && !file.replaced;
-    });
+    const auto known = std::find_if(files.begin(), files.end(),
+                                    [&](const Followed& file) { return file.path == name && !file.replaced; });
     struct stat now {};
     if (::stat(name.c_str(), &now) != 0 || S_ISDIR(now.st_mode)) return;
     const auto inode = static_cast<std::uint64_t>(now.st_ino);
     if (known != files.end()) {
       if (known->device || known->place.inode == inode) return;
       known->replaced = true;
-      return begin(source, place, name, {inode, 0, 0, 0});
+      return begin(source, place, name, {inode, 0, 0, 0, 0});
     }
     if (S_ISCHR(now.st_mode)) return begin_device(source, place, name);
     const auto before = remembered.find(name);
     if (before == remembered.end())
-      return begin(source, place, name, {inode, 0, first ? static_cast<std::uint64_t>(now.st_size) : 0, 0});
+      return begin(source, place, name, {inode, 0, first ? static_cast<std::uint64_t>(now.st_size) : 0, 0, 0});
     if (before->second.inode == inode) return begin(source, place, name, before->second);
     // It was rotated while this program did not run: what was not read has another name.
     begin_rotated(source, place, name, before->second);
-    begin(source, place, name, {inode, 0, 0, 0});
+    begin(source, place, name, {inode, 0, 0, 0, 0});
   }
   void begin(std::size_t source, std::size_t place, const std::string& name, Place at, const std::string& from = {}) {
     File file = open_file(from.empty() ? name : from);
     if (!file) return complain("cannot read " + name + ": " + std::strerror(errno));
+    if (at.mark == 0) at.mark = mark_of(file.get(), at.position);
     files.push_back({source, place, name, std::move(file), at, false, !from.empty(), {}, Clock::now()});
   }
   void begin_rotated(std::size_t source, std::size_t place, const std::string& name, const Place& at) {
@@ -221,13 +235,13 @@ struct FileFollower::State {
     if (!now) return;
     Place& at = file.place;
     const auto size = static_cast<std::uint64_t>(now->st_size);
-    if (size < at.position) at = {at.inode, at.generation + 1, 0, 0};
+    if (size < at.position || (size > at.position && mark_of(file.file.get(), at.position) != at.mark))
+      at = {at.inode, at.generation + 1, 0, 0, 0};
     if (size < at.next) at.next = 0;
     const bool again = at.next > at.position;  // exactly what may be in the log already
     const std::uint64_t most = again ? at.next - at.position : most_at_once;
     file.chunk.resize(static_cast<std::size_t>(std::min<std::uint64_t>(most, size - at.position)));
-    const ssize_t got =
-        ::pread(file.file.get(), file.chunk.data(), file.chunk.size(), static_cast<off_t>(at.position));
+    const ssize_t got = ::pread(file.file.get(), file.chunk.data(), file.chunk.size(), static_cast<off_t>(at.position));
     file.chunk.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     if (again || file.chunk.empty()) return;
     const std::size_t end = file.chunk.rfind('\n');
@@ -295,7 +309,10 @@ struct FileFollower::State {
     for (std::size_t i = 0; i < files.size(); ++i) {
       Followed& file = files[i];
       if (file.chunk.empty() || not_taken.contains(i)) continue;
-      if (!file.device) file.place.position = file.place.next;
+      if (!file.device) {
+        file.place.position = file.place.next;
+        file.place.mark = mark_of(file.file.get(), file.place.position);
+      }
       file.grew = Clock::now();
     }
     if (!not_taken.empty()) complain("files wait: the log takes nothing");

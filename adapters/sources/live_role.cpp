@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t most_waiting_bytes = 32u << 20;
-constexpr std::size_t most_places = 100'000;  // of nodes and jobs, not told to the role's thread yet
+constexpr std::size_t most_places = 100'000;  // of nodes and jobs, which the role's thread has not taken yet
 constexpr auto patience = 10s;
 constexpr auto between_lines = 60s;  // of the log, for a source and reason
 
@@ -38,7 +38,7 @@ struct LiveRole::State final : ingest::Output {
   std::mutex mutex;  // of what follows
   std::condition_variable asked;
   std::vector<Message> waiting;
-  std::size_t waiting_bytes = 0;  // those in hand too
+  std::size_t waiting_bytes = 0;                       // those in hand too
   std::set<std::pair<std::string, std::string>> seen;  // nodes and jobs
   bool stopped = false;
 

@@ -36,8 +36,8 @@ struct LiveOptions {
   std::vector<ingest::Source> sources;
   ingest::NodeMap nodes;
   service::OpenAppender open;
-  std::function<stream::PackPtr()> pack;  // whose rules of the cluster are in force, by any thread
-  std::function<void(const std::string& line)> log;                          // by the role's thread
+  std::function<stream::PackPtr()> pack;             // whose rules of the cluster are in force, by any thread
+  std::function<void(const std::string& line)> log;  // by the role's thread
   std::function<void(std::vector<prometheus::SourceFigures> figures)> show;  // once a second, by the role's thread
 };
 

@@ -106,51 +106,66 @@ struct Scraper::State {
         for (ScrapeTarget& target : found) targets[{source, target.url}] = std::move(target.labels);
       }
     for (const auto& [key, labels] : targets)
-      if (running.insert(key).second) asio::co_spawn(context, scrape(key), asio::detached);
+      if (const auto [at, fresh] = running.insert(key); fresh) asio::co_spawn(context, scrape(*at), asio::detached);
   }
   asio::awaitable<void> look_again_and_again() {
     for (;;) {
       look();
-      if (const auto many = lost.exchange(0); many > 0) say(std::to_string(many) + " scrapes are lost: the log takes nothing");
+      if (const auto many = lost.exchange(0); many > 0)
+        say(std::to_string(many) + " scrapes are lost: the log takes nothing");
       timer.expires_after(between_looks);
       co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
     }
   }
 
-  // Until the target is listed no more.
-  asio::awaitable<void> scrape(std::pair<std::size_t, std::string> key) {
-    const ingest::Source& source = role.sources()[key.first];
-    const auto url = net::parse_url(key.second);
-    const auto timeout = std::min<std::chrono::milliseconds>(source.every, 10s);
-    net::Client client{context, {key.second, {}, {}}, *url, timeout};
-    asio::steady_timer next{context};
-    // Targets of one source are not all asked at once.
-    const auto offset = source.every * (std::hash<std::string>{}(key.second) % 1000) / 1000;
-    next.expires_after(offset);
-    co_await next.async_wait(asio::as_tuple(asio::use_awaitable));
+  struct Asked {
+    const std::pair<std::size_t, std::string>* key;
+    std::chrono::milliseconds timeout;
+    std::unique_ptr<net::Client> client;
     std::string complaint;
+  };
+  static asio::awaitable<net::Outcome> ask(net::Client& client, Clock::time_point until) {
+    auto not_open = co_await client.open();
+    if (not_open) co_return std::move(*not_open);
+    net::Request request;
+    request.method = "GET", request.most_answer = most_answer;
+    net::Outcome outcome = co_await client.send(request, until);
+    co_return outcome;
+  }
+  void take(Asked& asked, net::Outcome& outcome) {
+    const std::string why = outcome.delivered() ? "" : outcome.message;
+    if (std::exchange(asked.complaint, why) != why)
+      say("source " + role.sources()[asked.key->first].name + ": " + asked.key->second +
+          (why.empty() ? " answers again" : " does not answer: " + why));
+    const auto target = targets.find(*asked.key);
+    if (!outcome.delivered() || target == targets.end()) return;
+    Message message;
+    message.source = asked.key->first;
+    message.bytes = std::move(outcome.body);
+    message.labels = target->second;
+    message.done = [this](const Result<void>& done) { lost += done ? 0 : 1; };
+    role.take(std::move(message));
+  }
+  Asked asked_of(const std::pair<std::size_t, std::string>& key) {
+    const auto timeout = std::min<std::chrono::milliseconds>(role.sources()[key.first].every, 10s);
+    const net::Endpoint endpoint{key.second, {}, {}};
+    return {&key, timeout, std::make_unique<net::Client>(context, endpoint, *net::parse_url(key.second), timeout), {}};
+  }
+  // Until the target is listed no more.
+  asio::awaitable<void> scrape(const std::pair<std::size_t, std::string>& key) {
+    Asked asked = asked_of(key);
+    const auto every = role.sources()[key.first].every;
+    asio::steady_timer next{context};
+    next.expires_after(every * (std::hash<std::string>{}(key.second) % 1000) / 1000);  // not all targets at once
     while (targets.contains(key)) {
-      const auto begun = Clock::now();
-      net::Outcome outcome;
-      auto not_open = co_await client.open();
-      if (not_open) outcome = std::move(*not_open);
-      else outcome = co_await client.send({"GET", "", {}, {}, {}, most_answer}, begun + timeout);
-      if (outcome.code.empty()) continue;  // the connection that was kept open is gone
-      const std::string why = outcome.delivered() ? "" : outcome.message;
-      if (std::exchange(complaint, why) != why)
-        say("source " + source.name + ": " + key.second + (why.empty() ? " answers again" : " does not answer: " + why));
-      if (outcome.delivered()) {
-        Message message;
-        message.source = key.first;
-        message.bytes = std::move(outcome.body);
-        message.labels = targets.at(key);
-        message.done = [this](const Result<void>& done) { lost += done ? 0 : 1; };
-        role.take(std::move(message));
-      }
-      next.expires_at(begun + source.every);
       co_await next.async_wait(asio::as_tuple(asio::use_awaitable));
+      const auto begun = Clock::now();
+      net::Outcome outcome = co_await ask(*asked.client, begun + asked.timeout);
+      if (outcome.code.empty()) continue;  // the connection that was kept open is gone
+      take(asked, outcome);
+      next.expires_at(begun + every);
     }
-    running.erase(key);
+    running.erase(running.find(key));
   }
 };
 

@@ -21,9 +21,9 @@ struct ScrapeTarget {
 // The file of Prometheus' file discovery, in JSON: [{"targets": ["HOST:PORT"], "labels": {"NAME": "VALUE"}}].
 [[nodiscard]] stream::Result<std::vector<ScrapeTarget>> read_targets(const std::filesystem::path& file);
 
-// Asks the targets of each source that has some for their metrics, each as often as its source says, all at once and none
-// waiting for another. A target that does not answer is a line of the log, and another when it answers again. Owned by
-// the service's command; works on a thread of its own.
+// Asks the targets of each source that has some for their metrics, each as often as its source says, all at once and
+// none waiting for another. A target that does not answer is a line of the log, and another when it answers again.
+// Owned by the service's command; works on a thread of its own.
 class Scraper {
  public:
   Scraper(LiveRole& role, std::function<void(const std::string& line)> log);

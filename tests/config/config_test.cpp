@@ -262,7 +262,7 @@ TEST_CASE("what is needed, comes twice, or belongs together is named") {
         "t.yml:1:1: kafka.brokers is missing, and has no default: write a list of HOST:PORT");
   CHECK(refusal("log: {level: info}").empty());  // the service keeps the log itself
   CHECK(refusal("ingest: {sources: [{name: n, topic: t, format: otlp_metrics}]}") ==
-        "t.yml:1:19: ingest.sources are topics of Kafka: name its brokers in kafka.brokers");
+        "t.yml:1:19: the source n is a topic of Kafka: name its brokers in kafka.brokers");
   CHECK(refusal("kafka: {brokers: []}") == "t.yml:1:18: kafka.brokers is empty: write a list of HOST:PORT");
   CHECK(refused("log: {level: info}\nlog: {level: error}") == "t.yml:3:1: log is given twice, first in line 2");
   CHECK(refused("http: {user: 'a:b', password_file: x}\n") ==

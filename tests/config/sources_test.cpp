@@ -22,6 +22,26 @@ std::string refused(const std::string& rest) {
 
 }  // namespace
 
+TEST_CASE("a source says where its messages come from, once, and in a format that comes from there") {
+  const auto wrong = [](const std::string& rest) {
+    const auto config = parse_config("ingest: {sources: [{name: a, " + rest + "}]}", "t.yml");
+    return config ? "" : config.error().message;
+  };
+  CHECK(wrong("format: otlp_logs, post: true").empty());
+  CHECK(wrong("format: prometheus_text, scrape: [\"n1:9400\", \"https://n2/m\", t.json], every: 5s").empty());
+  CHECK(wrong("format: logs_plain, files: [\"/l/{job}/*-rank{rank}.out\"]").empty());
+  CHECK(wrong("format: otlp_logs") == "t.yml:1:20: the source a needs one of topic, scrape, files and post: true");
+  CHECK(wrong("format: otlp_logs, post: true, files: [x]") ==
+        "t.yml:1:20: the source a needs one of topic, scrape, files and post: true");
+  CHECK(wrong("format: influx, post: true") ==
+        "t.yml:1:20: what is posted is otlp_metrics, otlp_logs or prometheus_remote_write, and the source a is influx");
+  CHECK(wrong("format: influx, scrape: [\"n1:9400\"]") ==
+        "t.yml:1:20: what is scraped is prometheus_text, and the source a is influx");
+  CHECK(wrong("format: prometheus_text, scrape: [\"n 1\"]").starts_with("t.yml:1:63: ingest.sources.scrape: 'n 1': "));
+  CHECK(
+      wrong("format: logs_plain, files: [\"/l/{jop}\"]").starts_with("t.yml:1:57: ingest.sources.files: '/l/{jop}': "));
+}
+
 TEST_CASE("sources of ingest are read, shown and read back") {
   const auto read = parse_config(brokers + R"(ingest:
   group: g
@@ -50,10 +70,11 @@ TEST_CASE("mistakes in sources are named with their place and what was meant") {
   const auto source = [](const std::string& options) { return refused("ingest: {sources: [{" + options + "}]}"); };
   const std::string usual = "name: a, topic: t, format: ";
   CHECK(source("name: a, topic: t") == "t.yml:2:20: a source of ingest.sources has no format");
-  CHECK(source(usual + "prometheus") ==
-        "t.yml:2:48: ingest.sources.format is prometheus_json, prometheus_text, telegraf_json, influx, vector_metrics, "
-        "logs_json, "
-        "logs_syslog, otlp_metrics, otlp_logs or slurm_jobcomp, and not 'prometheus' (prometheus_json?)");
+  CHECK(
+      source(usual + "prometheus") ==
+      "t.yml:2:48: ingest.sources.format is prometheus_json, prometheus_text, prometheus_remote_write, telegraf_json, "
+      "influx, vector_metrics, logs_json, logs_syslog, logs_plain, kernel_log, otlp_metrics, otlp_logs or "
+      "slurm_jobcomp, and not 'prometheus' (prometheus_json?)");
   CHECK(source(usual + "influxdb").ends_with("and not 'influxdb' (influx?)"));
   CHECK(source(usual + "influx, jobs: [x]") == "t.yml:2:56: there is no option ingest.sources.jobs (job?)");
   CHECK(source(usual + "influx, job: x") == "t.yml:2:61: ingest.sources.job is a list: write [x]");
