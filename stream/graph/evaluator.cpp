@@ -55,8 +55,8 @@ void Evaluator::State::compute(NodeId id) {
   ++computed;
   const std::size_t n = topology->size(of.level);
   fresh_constant = false;
-  if (of.shape == Shape::column || mask_of_window(of)) fresh_column.resize(n);
-  if (of.shape == Shape::mask) fresh_mask.resize(n);
+  if (numbers.size() < n) numbers.resize(n), truths.resize(n);
+  fresh_column = std::span{numbers}.first(n), fresh_mask = std::span{truths}.first(n);
   if (n > 0) write(id, of, n);
   if (!keep(id, of)) return;
   for (const NodeId user : graph->users(id))

@@ -52,7 +52,6 @@ void Evaluator::State::write(NodeId id, const NodeStep& of, std::size_t n) {
 
 void Evaluator::State::leaf(NodeId id, const NodeStep& of) {
   const Node& node = (*graph)[id];
-  std::fill(fresh_column.begin(), fresh_column.end(), absent);
   switch (of.op) {
     case Op::state: return leaves->state(node, fresh_column);
     case Op::job_age: fresh_column.front() = leaves->job_age(); return;

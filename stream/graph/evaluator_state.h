@@ -48,9 +48,11 @@ struct Evaluator::State {
   std::uint64_t computed = 0;             // nodes
   GroupFold fold;
   // The node that is computed: its values become those of its place if they differ.
-  std::vector<double> fresh_column;
-  std::vector<Truth> fresh_mask;
+  std::span<double> fresh_column;
+  std::span<Truth> fresh_mask;
   bool fresh_constant = false;
+  std::vector<double> numbers;  // the memory of these
+  std::vector<Truth> truths;
   std::vector<double> literals;  // of is(…): of texts, their symbols at this tick
   std::vector<double> between;   // the first half of clamp; a column for all members, with one value
 

@@ -220,8 +220,11 @@ void Judge::write_state(const Rule& rule, RuleRun& run, std::span<const std::pai
   const std::size_t members = facts_.topology.size(rule.per);
   for (const auto& [field, node] : writes) {
     auto& column = run.state(field, members);
+    const Column values = evaluator_.column(node);
+    const bool own = graph()[node].type.level == rule.per && values.size() == members;
     for (Slot slot = 0; slot < members; ++slot)
-      if (const double value = evaluator_.number_at(node, rule.per, slot); is_number(value)) column[slot] = value;
+      if (const double value = own ? values[slot] : evaluator_.number_at(node, rule.per, slot); is_number(value))
+        column[slot] = value;
   }
 }
 
@@ -302,15 +305,25 @@ void Judge::finding(const Node& node, std::span<Truth> out) {
     if (ever) return run.ever(slot);
     return slot < answers.size() ? answers[slot] : Truth::unknown;
   };
+  const RuleRun* only = nullptr;
+  if (names.size() == 1) {
+    const auto id = static_cast<std::size_t>(&node - &graph()[NodeId{0}]);
+    found_.resize(pack_->graph->size(), no_run);
+    const bool lasting = id < found_.size();  // no script appended it
+    only = lasting && found_[id] != no_run ? &runs_[found_[id]] : run_of(names[0]);
+    if (lasting && only != nullptr) found_[id] = static_cast<std::uint16_t>(only - runs_.data());
+  }
   if (names.size() == 1 && node.type.level != Level::job) {
-    const RuleRun* run = run_of(names[0]);
-    const auto answers = run ? run->answers(moment_.tick) : std::span<const Truth>{};
-    for (Slot slot = 0; slot < out.size(); ++slot) out[slot] = run ? answer(*run, answers, slot) : Truth::unknown;
+    std::fill(out.begin(), out.end(), Truth::unknown);
+    if (only == nullptr) return;
+    const auto answers = only->answers(moment_.tick);
+    if (ever) std::generate(out.begin(), out.end(), [&, slot = Slot{0}]() mutable { return only->ever(slot++); });
+    else std::copy_n(answers.begin(), std::min(answers.size(), out.size()), out.begin());
     return;
   }
   Truth all = Truth::no;
   for (const std::string& name : names) {
-    const RuleRun* run = run_of(name);
+    const RuleRun* run = only != nullptr ? only : run_of(name);
     if (!run) continue;
     const auto answers = run->answers(moment_.tick);
     const Level per = run->rule().per;

@@ -149,6 +149,8 @@ class Judge final : private Leaves {
   Moment moment_;
   Time tick_{};  // T of the current tick: that of the moment, but exactly E at the last
   std::vector<Truth> outcomes_;
+  static constexpr std::uint16_t no_run = 0xFFFF;
+  std::vector<std::uint16_t> found_;  // by node: the run of a finding, once it was looked up
   // The answers of scripted rules at the current tick: their outputs are nodes above the graph's mark.
   std::map<RuleIndex, Rule> script_answers_;
   std::size_t gaps_ = 0;    // of the log that counted at the last tick

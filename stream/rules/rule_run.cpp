@@ -1,6 +1,7 @@
 #include "stream/rules/rule_run.h"
 
 #include <algorithm>
+#include <cstring>
 #include <ranges>
 
 namespace tocsin::stream {
@@ -35,7 +36,9 @@ void RuleRun::repeat(Time tick) {
 }
 
 bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology& topology) {
-  if (quiet_at_ == topology.version() && std::ranges::equal(outcomes, outcomes_)) return repeat(tick), false;
+  if (quiet_at_ == topology.version() && outcomes.size() == outcomes_.size() &&
+      std::memcmp(outcomes.data(), outcomes_.data(), outcomes.size()) == 0)
+    return repeat(tick), false;
   begin(tick);
   for (std::size_t i = 0; repeats_ > 0 && i < outcomes_.size(); ++i) {
     evaluated_[i] += repeats_;

@@ -38,6 +38,7 @@ class Later final : public Leaves {
   }
   void finding(const Node& node, std::span<Truth> out) override {
     const Mask mask = now_->mask(id(node));
+    std::fill(out.begin(), out.end(), Truth::unknown);
     std::copy_n(mask.begin(), std::min(mask.size(), out.size()), out.begin());
   }
   void state(const Node& node, std::span<double> out) override { copy(node, out); }
@@ -49,6 +50,7 @@ class Later final : public Leaves {
   [[nodiscard]] NodeId id(const Node& node) const { return static_cast<NodeId>(&node - &now_->graph()[NodeId{0}]); }
   void copy(const Node& node, std::span<double> out) const {
     const Column column = now_->column(id(node));
+    std::fill(out.begin(), out.end(), absent);
     std::copy_n(column.begin(), std::min(column.size(), out.size()), out.begin());
   }
   const Evaluator* now_;

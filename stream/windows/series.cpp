@@ -1,6 +1,7 @@
 #include "stream/windows/series.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -183,6 +184,17 @@ double edge(std::span<const double> values, bool last, double n, SeriesScratch& 
   if (want == 1) return last ? values.back() : values.front();
   const std::size_t count = std::min(want, values.size());
   const auto part = last ? values.last(count) : values.first(count);
+  if (std::array<double, 16> sorted; count <= sorted.size()) {
+    std::size_t numbers = 0;
+    for (double v : part) {
+      if (!is_number(v)) continue;
+      v += 0.0;
+      std::size_t at = numbers++;
+      for (; at > 0 && v < sorted[at - 1]; --at) sorted[at] = sorted[at - 1];
+      sorted[at] = v;
+    }
+    return median_of_sorted(std::span<const double>{sorted}.first(numbers));
+  }
   scratch.part.clear();
   for (const double v : part)
     if (is_number(v)) scratch.part.push_back(v);
