@@ -64,7 +64,8 @@ TEST_CASE("what each medium is sent is as it was") {
       {"discord", "discord:?url_file=/hook"},
       {"pagerduty", "pagerduty:?key_file=/key"},
       {"webhook", "webhook:https://example.org/hook"},
-      {"alertmanager", "alertmanager-webhook:https://example.org/hook"}};
+      {"alertmanager", "alertmanager-webhook:https://example.org/hook"},
+      {"command", "command:/usr/local/bin/notify --all"}};
   for (const auto& [medium, to] : receivers)
     for (const auto& [name, message] : messages()) {
       const Receiver receiver = test::receiver(to);

@@ -97,6 +97,7 @@ class Sink:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None    # a client that has gone
         if tls:
             self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.server.server_address[1]}"

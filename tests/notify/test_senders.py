@@ -12,7 +12,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from teller import Sink, Teller  # noqa: E402
-from tests.servers.mail import MailServer, certificate  # noqa: E402
+from tests.servers.mail import MailServer, certificate, needed  # noqa: E402
 from tests.servers.process import free_port, wait_for  # noqa: E402
 
 
@@ -284,4 +284,5 @@ class Disk(Folder):
 
 
 if __name__ == "__main__":
+    needed()
     unittest.main()

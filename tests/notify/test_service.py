@@ -16,7 +16,7 @@ import urllib.request
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from tests.servers.mail import MailServer  # noqa: E402
+from tests.servers.mail import MailServer, needed  # noqa: E402
 from tests.servers.process import free_port, wait_for  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -95,4 +95,5 @@ class People(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    needed()
     unittest.main()

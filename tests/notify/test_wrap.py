@@ -17,7 +17,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from teller import Sink  # noqa: E402
-from tests.servers.mail import MailServer, certificate  # noqa: E402
+from tests.servers.mail import MailServer, certificate, needed  # noqa: E402
 from tests.servers.process import free_port, wait_for  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -220,4 +220,5 @@ class Failures(Run):
 
 
 if __name__ == "__main__":
+    needed()
     unittest.main()

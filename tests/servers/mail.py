@@ -12,6 +12,13 @@ import sys
 PYTHON = "/usr/bin/python3"
 
 
+def needed():
+    """Ends a test program with 77 (skipped) where the package is not installed: scripts/test --quick installs no servers."""
+    if subprocess.run([PYTHON, "-c", "import aiosmtpd"], capture_output=True).returncode != 0:
+        print("skipped: apt-get install python3-aiosmtpd, or run scripts/test")
+        sys.exit(77)
+
+
 def certificate(folder, name="localhost"):
     """A certificate for the name and 127.0.0.1, signed by itself, and its key."""
     folder = pathlib.Path(folder)
