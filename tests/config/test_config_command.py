@@ -27,8 +27,8 @@ class Config(unittest.TestCase):
                 done = config(command, path)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 lines = done.stderr.splitlines()
-                self.assertEqual(len(lines), 4)
-                self.assertEqual(lines[1], f"{path}:2:3: there is no option kafka.broker (brokers?)")
+                self.assertEqual(len(lines), 3)
+                self.assertEqual(lines[0], f"{path}:2:3: there is no option kafka.broker (brokers?)")
             path.unlink()
             self.assertEqual(config("check", path).stderr, f"cannot read {path}: No such file or directory\n")
 
