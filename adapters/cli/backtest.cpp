@@ -81,6 +81,7 @@ bool is_journal(const fs::path& directory) {
 
 // The journal that an argument names, or those in the directory that it names.
 stream::Result<std::vector<fs::path>> journals_of(const fs::path& argument) {
+  if (auto journals = journals_in(argument); journals.size() > 1) return journals;
   const auto named = recording_named(argument);
   if (!named) return named.error();
   if (is_journal(*named)) return std::vector{*named};

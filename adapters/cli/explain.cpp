@@ -156,7 +156,7 @@ int explain(const ExplainOptions& options) {
        {std::tuple{"--at ", &options.at, &at}, std::tuple{"--from ", &options.from, &from},
         std::tuple{"--until ", &options.until, &until}})
     if (!*moment) return cannot("explain", name + *text + ": " + moment_forms);
-  const auto journal = recording_named(options.journal);
+  const auto journal = recording_named(options.journal, options.subject);
   if (!journal) return cannot("explain", journal.error().message);
   Question question{options, *at, *from, *until};
   if (question.spans() && !options.at.empty())

@@ -6,6 +6,7 @@
 
 #include "adapters/cli/commands.h"
 #include "adapters/cli/forward.h"
+#include "adapters/cli/recordings.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/service_commands.h"
 #include "adapters/cli/usage.h"
@@ -36,13 +37,19 @@ Result<std::unique_ptr<forward::Destination>> destination_of(const SendTo& to) {
   return std::unique_ptr<forward::Destination>{std::move(*opened)};
 }
 
-Result<forward::Forwarded> send(const std::filesystem::path& journal, const SendTo& to, bool follow,
+Result<forward::Forwarded> send(const std::filesystem::path& directory, const SendTo& to, bool follow,
                                 int stop_when_readable = -1) {
-  const auto destination = destination_of(to);
-  if (!destination) return destination.error();
-  return forward::forward(
-      {.journal = journal, .follow = follow, .stop_when_readable = stop_when_readable, .log = write_line},
-      **destination);
+  forward::Forwarded all;
+  for (const std::filesystem::path& journal : journals_in(directory)) {
+    const auto destination = destination_of(to);
+    if (!destination) return destination.error();
+    const auto sent = forward::forward(
+        {.journal = journal, .follow = follow, .stop_when_readable = stop_when_readable, .log = write_line},
+        **destination);
+    if (!sent) return sent.error();
+    all.sent += sent->sent, all.left += sent->left;
+  }
+  return all;
 }
 
 }  // namespace
@@ -85,10 +92,13 @@ void add_forward_command(CLI::App& app, int& status) {
   auto follow = std::make_shared<bool>(false);
   auto* command =
       app.add_subcommand("forward", "Send a journal's records to a service, from where the last run stopped");
-  add_needed(*command, "JOURNAL", *journal, "", "The directory of a journal, as wrap made it");
+  add_needed(*command, "JOURNAL", *journal, "",
+             "The directory of a journal, as wrap made it, or of the log of a service");
   add_send_to(*command, *to, true);
   command->add_flag("--follow", *follow, "Keep sending until the run has ended");
   command->callback([journal, to, follow, &status] {
+    if (*follow && journals_in(*journal).size() > 1)
+      throw CLI::ValidationError("--follow is for one journal: name a partition of the log");
     const auto sent = send(*journal, *to, *follow);
     if (!sent) return void(status = cannot(sent.error()));
     fmt::print("{} entries sent, {} left\n", sent->sent, sent->left);

@@ -14,6 +14,7 @@
 #include "adapters/cli/commands.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/usage.h"
+#include "adapters/disk_log/disk_log.h"
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json.h"
 #include "adapters/formats/json_lines.h"
@@ -21,6 +22,7 @@
 #include "adapters/journal/directory.h"
 #include "adapters/journal/follow.h"
 #include "adapters/wrap/run_directory.h"
+#include "stream/job/murmur2.h"
 #include "stream/values/units.h"
 
 namespace tocsin::adapters::cli {
@@ -122,9 +124,25 @@ std::vector<fs::path> all_recordings() {
   return found;
 }
 
-Result<fs::path> recording_named(const fs::path& argument) {
+std::vector<fs::path> journals_in(const fs::path& directory) {
+  const auto partitions = disk_log::partitions_in(directory);
+  if (!partitions) return {directory};
+  std::vector<fs::path> all;
+  for (int partition = 0; partition < *partitions; ++partition)
+    all.push_back(disk_log::partition_directory(directory, partition));
+  return all;
+}
+
+Result<fs::path> recording_named(const fs::path& argument, const std::string& job) {
   std::error_code error;
-  if (fs::exists(argument, error)) return argument;
+  if (fs::exists(argument, error)) {
+    const auto journals = journals_in(argument);
+    if (journals.size() == 1) return journals.front();
+    if (!job.empty()) return journals[stream::murmur2(job) % journals.size()];
+    return Error{Errc::refused, fmt::format("{} is the log of a service: name a job with --job, or one of its {} "
+                                            "partitions, as {}",
+                                            argument.string(), journals.size(), journals.front().string())};
+  }
   const fs::path state = wrap::state_directory();
   if (argument == "last") {
     const auto all = all_recordings();

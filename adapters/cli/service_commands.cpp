@@ -163,8 +163,10 @@ stream::Result<Storage> storage_of(const config::Config& config, service::Servic
   Storage storage;
   const auto warn = [log = options.log](const std::string& line) { log.warning(line); };
   if (config.kafka.brokers.empty()) {
-    auto disk =
-        disk_log::DiskLog::open({log_directory(config), static_cast<int>(config.log.partitions), options.log, warn});
+    if (auto unguarded = config::unguarded(config); !unguarded.empty())
+      return stream::Error{stream::Errc::refused, std::move(unguarded)};
+    auto disk = disk_log::DiskLog::open({log_directory(config), static_cast<int>(config.log.partitions),
+                                         config.log.retention, config.log.retention_size, options.log, warn});
     if (!disk) return disk.error();
     storage.disk = std::move(*disk);
     disk_log::DiskLog& log = *storage.disk;

@@ -4,15 +4,23 @@
 
 namespace tocsin::adapters::config {
 
+std::string unguarded(const Config& config) {
+  const auto& http = config.http;
+  const auto listen = net::parse_listen(http.listen);
+  if (!listen || listen->loopback() || !http.auth.user.empty() || !http.auth.token_file.empty() ||
+      !http.tls.client_ca_file.empty())
+    return {};
+  return "http.listen: " + http.listen +
+         " can be reached from other machines, and who reaches it may read all, push records and reload the rules; set "
+         "http.token_file, or http.user and http.password_file";
+}
+
 std::vector<std::string> warnings(const Config& config) {
   std::vector<std::string> all;
   const auto& http = config.http;
   const auto listen = net::parse_listen(http.listen);
   if (listen && !listen->loopback()) {
-    if (http.auth.user.empty() && http.auth.token_file.empty() && http.tls.client_ca_file.empty())
-      all.push_back("http.listen: " + http.listen +
-                    " can be reached from other machines, and who reaches it may read all and reload the rules; set "
-                    "http.token_file, or http.user and http.password_file");
+    if (auto open = unguarded(config); !open.empty()) all.push_back(std::move(open));
     if (http.tls.certificate_file.empty() && !(http.auth.user.empty() && http.auth.token_file.empty()))
       all.push_back("http.listen: " + http.listen +
                     " takes credentials without TLS; set http.certificate_file and http.key_file");

@@ -51,7 +51,8 @@ struct Config {
   struct Log {
     std::string format = "logfmt", level = "info";  // of the lines that the program writes
     Path directory;                                 // of the embedded log
-    std::uint64_t partitions = 4;
+    std::uint64_t partitions = 4, retention_size = std::uint64_t{8} << 30;
+    Milliseconds retention{std::chrono::hours{168}};
   } log;
 
   struct Limits {
@@ -69,6 +70,8 @@ struct Config {
 [[nodiscard]] stream::Result<ingest::NodeMap> read_nodes(const Path& file);
 [[nodiscard]] stream::Result<ingest::NodeMap> parse_nodes(const std::string& text, const std::string& file_name);
 
+// A server that others than this machine reach, and that asks nobody who he is: what to set; empty: it is none.
+[[nodiscard]] std::string unguarded(const Config& config);
 // What is allowed and probably not meant, a line each.
 [[nodiscard]] std::vector<std::string> warnings(const Config& config);
 

@@ -114,7 +114,9 @@ class DiskPartition final : public service::Partition {
  public:
   DiskPartition(DiskLog& log, int partition, journal::Reader reader, journal::AlertHistory history,
                 runtime::Publish publish)
-      : directory_(log.directory_of(partition)),
+      : disk_(log),
+        partition_(partition),
+        directory_(log.directory_of(partition)),
         log_(log, partition, std::move(reader)),
         state_(directory_),
         sink_(log, std::move(history), state_, std::move(publish)) {}
@@ -136,6 +138,7 @@ class DiskPartition final : public service::Partition {
           return std::optional{stream::PackText{std::string{control.pack_hash}, std::string{control.pack_text}}};
     }
   }
+  void needs_from(Position position) override { disk_.needs_from(partition_, position); }
   [[nodiscard]] std::optional<Position> kept() const override { return sink_.kept(); }
   [[nodiscard]] Clock::time_point owned_until() const override {
     return sink_.kept() ? Clock::time_point::max() : Clock::time_point{};
@@ -143,6 +146,8 @@ class DiskPartition final : public service::Partition {
   [[nodiscard]] Figures figures() const override { return {log_.behind(), 0, log_.undecodable()}; }
 
  private:
+  DiskLog& disk_;
+  const int partition_;
   const std::filesystem::path directory_;
   PartitionLog log_;
   journal::StateStore state_;

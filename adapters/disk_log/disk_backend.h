@@ -32,6 +32,8 @@ class DiskBackend final : public service::Backend {
   service::PackRecords& packs() override { return *packs_; }
   stream::Result<std::unique_ptr<service::Membership>> join(service::Membership::Listener& listener) override;
   stream::Result<std::unique_ptr<service::Partition>> partition(PartitionOptions options) override;
+  // Nothing is due in a partition without jobs, and a log that grows while nobody uses it would keep a disk awake.
+  [[nodiscard]] bool beats_without_jobs() const override { return false; }
   [[nodiscard]] std::chrono::milliseconds owned_for() const override { return std::chrono::hours{1}; }
 
  private:

@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <utility>
+
+#include "adapters/disk_log/retention.h"
 
 namespace tocsin::adapters::disk_log {
 
@@ -70,20 +73,33 @@ Result<std::unique_ptr<DiskLog>> DiskLog::open(DiskLogOptions options) {
   return log;
 }
 
+Result<int> partitions_in(const fs::path& directory) {
+  const auto text = journal::read_whole(directory / layout_name);
+  if (!text) return text.error();
+  int count = 0;
+  const std::string_view rest = std::string_view{*text}.substr(std::min(layout_form.size(), text->size()));
+  const auto [end, wrong] = std::from_chars(rest.data(), rest.data() + rest.size(), count);
+  if (text->starts_with(layout_form) && wrong == std::errc{} && end != rest.data() + rest.size() && *end == '\n' &&
+      count > 0)
+    return count;
+  return Error{Errc::unknown_version, (directory / layout_name).string() +
+                                          " was written by another version of this program: use that one, or name "
+                                          "another directory in log.directory"};
+}
+
+fs::path partition_directory(const fs::path& directory, int partition) {
+  return directory / ("partition-" + std::to_string(partition));
+}
+
 // A job's partition follows from their number, so that it cannot change while the log has entries.
 Result<void> DiskLog::check_layout() {
-  const std::string layout = std::string{layout_form} + std::to_string(options_.partitions) + '\n';
-  const std::string name{layout_name};
-  const auto there = directory_.read(name);
-  if (!there && there.error().code != Errc::not_found) return there.error();
-  if (!there) return directory_.write(name, layout);
-  if (*there == layout) return {};
-  const std::string path = (options_.directory / name).string();
-  if (!there->starts_with(layout_form))
-    return Error{Errc::unknown_version, path +
-                                            " was written by another version of this program: use that one, or name "
-                                            "another directory in log.directory"};
-  const std::string count = there->substr(layout_form.size(), there->find('\n') - layout_form.size());
+  const auto there = partitions_in(options_.directory);
+  if (!there && there.error().code == Errc::not_found)
+    return directory_.write(std::string{layout_name},
+                            std::string{layout_form} + std::to_string(options_.partitions) + '\n');
+  if (!there) return there.error();
+  if (*there == options_.partitions) return {};
+  const std::string count = std::to_string(*there);
   return Error{Errc::refused, "the log in " + options_.directory.string() + " has " + count +
                                   " partitions, and log.partitions is " + std::to_string(options_.partitions) +
                                   ": write log.partitions: " + count + ", or name a new directory in log.directory"};
@@ -93,13 +109,15 @@ Result<void> DiskLog::begin() {
   if (auto fits = check_layout(); !fits) return fits;
   Time last = stream::long_ago;
   for (int partition = 0; partition < options_.partitions; ++partition) {
-    auto writer = journal::Writer::open(directory_of(partition));
+    auto writer = journal::Writer::open(directory_of(partition), segments());
     if (!writer) return writer.error();
+    auto directory = journal::OpenDirectory::open(directory_of(partition));
+    if (!directory) return directory.error();
     if (const std::uint64_t cut = writer->cut_bytes(); cut > 0)
       options_.warn("partition " + std::to_string(partition) + ": the last " + std::to_string(cut) +
                     " bytes of the log were not written to their end and are cut off");
     last = std::max(last, writer->last_arrival());
-    partitions_.push_back(std::make_unique<Partition>(std::move(*writer)));
+    partitions_.push_back(std::make_unique<Partition>(std::move(*directory), std::move(*writer)));
   }
   clock_.emplace(last);
   if (last > wall_now() + 1min)
@@ -115,10 +133,6 @@ Result<void> DiskLog::begin() {
   thread_ = std::thread{[this] { run(); }};
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return {};
-}
-
-fs::path DiskLog::directory_of(int partition) const {
-  return options_.directory / ("partition-" + std::to_string(partition));
 }
 
 Result<void> DiskLog::append(int partition, std::span<const std::byte> message) {
@@ -193,6 +207,7 @@ void DiskLog::run() {
     if (Clock::now() < next_look) continue;
     next_look = Clock::now() + between_looks;
     lock.unlock();
+    apply_retention();
     look_for_room();
     lock.lock();
   }
@@ -205,6 +220,25 @@ Result<void> DiskLog::sync() {
     if (auto synced = partition->writer.sync(); !synced) return synced;
   }
   return {};
+}
+
+// So small that retention, which deletes whole segments, keeps about what it is to keep.
+journal::WriterOptions DiskLog::segments() const {
+  const std::uint64_t share = options_.retention_bytes / static_cast<std::uint64_t>(options_.partitions);
+  return {.segment_bytes = std::clamp<std::uint64_t>(share / 8, 64u << 10, 64u << 20)};
+}
+
+void DiskLog::needs_from(int partition, Position position) noexcept {
+  partitions_[static_cast<std::size_t>(partition)]->needed = position;
+}
+
+void DiskLog::apply_retention() {
+  const Time oldest = now() - options_.retention;
+  const std::uint64_t share = options_.retention_bytes / static_cast<std::uint64_t>(options_.partitions);
+  for (const auto& partition : partitions_)
+    if (const auto deleted = delete_segments(partition->directory, {oldest, share, partition->needed}, partition->end);
+        !deleted)
+      options_.warn(deleted.error().message);
 }
 
 std::uint64_t DiskLog::free_bytes() const {

@@ -26,8 +26,14 @@ namespace tocsin::adapters::disk_log {
 struct DiskLogOptions {
   std::filesystem::path directory;
   int partitions = 4;
-  std::function<void(const std::string&line)> log, warn;  // by any thread
+  std::chrono::milliseconds retention = std::chrono::hours{168};  // entries that are older may go
+  std::uint64_t retention_bytes = std::uint64_t{8} << 30;         // of all partitions: more than these may go
+  std::function<void(const std::string&line)> log, warn;          // by any thread
 };
+
+// How many partitions the log in a directory has. not_found: there is none.
+[[nodiscard]] stream::Result<int> partitions_in(const std::filesystem::path& directory);
+[[nodiscard]] std::filesystem::path partition_directory(const std::filesystem::path& directory, int partition);
 
 // The embedded log: a journal for each partition, below one directory that one process uses at a time. One thread of
 // its own syncs what somebody waits for, for all of them together, and looks for free space. docs/run.md.
@@ -39,7 +45,9 @@ class DiskLog {
 
   [[nodiscard]] const std::filesystem::path& directory() const noexcept { return options_.directory; }
   [[nodiscard]] int partitions() const noexcept { return static_cast<int>(partitions_.size()); }
-  [[nodiscard]] std::filesystem::path directory_of(int partition) const;
+  [[nodiscard]] std::filesystem::path directory_of(int partition) const {
+    return partition_directory(options_.directory, partition);
+  }
 
   // Readable when it returns, durable after the next flush(). An error if there is no room.
   stream::Result<void> append(int partition, std::span<const std::byte> message);
@@ -51,15 +59,19 @@ class DiskLog {
   [[nodiscard]] stream::Position end(int partition) const noexcept;  // where the next entry will be
   // Waits until the partition's end is behind `position`. False: not within `wait`.
   bool wait_for_more(int partition, stream::Position position, std::chrono::milliseconds wait) const;
+  // A restart reads the partition from here on: retention deletes nothing behind it.
+  void needs_from(int partition, stream::Position position) noexcept;
   [[nodiscard]] stream::Time now();  // the append time of an entry that is appended now
 
  private:
   struct Partition {
-    explicit Partition(journal::Writer opened) : writer(std::move(opened)), end(writer.end()) {}
+    Partition(journal::OpenDirectory in, journal::Writer opened)
+        : directory(std::move(in)), writer(std::move(opened)), end(writer.end()) {}
+    const journal::OpenDirectory directory;
     std::mutex mutex;  // of the writer
     journal::Writer writer;
     bool dirty = false, refused = false;  // refused: the last append found no room
-    std::atomic<stream::Position> end;
+    std::atomic<stream::Position> end, needed{};
   };
   DiskLog(DiskLogOptions options, journal::OpenDirectory directory, journal::File lock);
   stream::Result<void> begin();
@@ -68,6 +80,8 @@ class DiskLog {
   stream::Result<void> sync();
   void stop_taking();  // with the mutex
   void look_for_room();
+  void apply_retention();
+  [[nodiscard]] journal::WriterOptions segments() const;
   [[nodiscard]] std::uint64_t free_bytes() const;
 
   const DiskLogOptions options_;

@@ -147,6 +147,7 @@ class Forwarder {
     sealed_ = has(entry, stream::ControlRecord::Kind::seal);
     if (!entry.subject.empty()) {
       if (progress_.source.empty()) progress_.source = source_name(entry);
+      if (!entry.origin_source.empty()) return send_as_it_is(entry);
       Entry rekeyed = entry;
       rekeyed.origin_source = progress_.source;
       rekeyed.origin_offset = number_of(entry);
@@ -157,6 +158,8 @@ class Forwarder {
       waiting_bytes_ += message.size();
       return to_.append(entry, message);
     }
+    // Of records that were sent to the journal from elsewhere.
+    if (has(entry, stream::ControlRecord::Kind::watermark)) return to_.control(log_.message());
     if (sealed_)
       if (auto left = to_.leave(); !left) return left;
     if (!sealed_ && !has(entry, stream::ControlRecord::Kind::beat)) return {};
@@ -167,6 +170,13 @@ class Forwarder {
     if (sealed_) builder_.watermark(progress_.source, stream::source_ended);
     beat_ = entry.appended;
     return sent_ > 0 || !progress_.source.empty() ? to_.control(encoder_.encode(builder_.entry())) : Result<void>{};
+  }
+
+  // A record that was re-keyed already has its number, and its own watermarks.
+  Result<void> send_as_it_is(const Entry& entry) {
+    ++sent_;
+    waiting_bytes_ += log_.message().size();
+    return to_.append(entry, log_.message());
   }
 
   // Waits a moment, and remembers what is there.

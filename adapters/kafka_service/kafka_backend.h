@@ -70,6 +70,7 @@ class KafkaBackend final : public service::Backend {
   service::PackRecords& packs() override { return *packs_; }
   stream::Result<std::unique_ptr<service::Membership>> join(service::Membership::Listener& listener) override;
   stream::Result<std::unique_ptr<service::Partition>> partition(PartitionOptions options) override;
+  [[nodiscard]] bool beats_without_jobs() const override { return true; }
   [[nodiscard]] std::chrono::milliseconds owned_for() const override { return options_.group.owned_for(); }
 
  private:

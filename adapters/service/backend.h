@@ -87,6 +87,8 @@ class Partition {
   virtual stream::Result<std::optional<stream::Position>> committed() = 0;
   // The first pack that the log names; nullopt: it names none.
   virtual stream::Result<std::optional<stream::PackText>> first_pack() = 0;
+  // A restart from what was kept last reads the log from here on.
+  virtual void needs_from(stream::Position) {}
   // The position of what was kept last by this owner.
   [[nodiscard]] virtual std::optional<stream::Position> kept() const = 0;
   // Until when the partition surely is this instance's, as of the last bundle that was kept.
@@ -112,6 +114,8 @@ class Backend {
   virtual stream::Result<std::unique_ptr<Membership>> join(Membership::Listener& listener) = 0;
   // Of a partition that was assigned.
   virtual stream::Result<std::unique_ptr<Partition>> partition(PartitionOptions options) = 0;
+  // Whether partitions without jobs get beats: who reads the log elsewhere may need them.
+  [[nodiscard]] virtual bool beats_without_jobs() const = 0;
   // How long a partition stays this instance's after a bundle was kept.
   [[nodiscard]] virtual std::chrono::milliseconds owned_for() const = 0;
 };

@@ -48,9 +48,10 @@ class Partitions final : public Membership::Listener {
     }
   }
 
-  [[nodiscard]] std::vector<int> numbers() const {
+  [[nodiscard]] std::vector<int> that_need_beats() const {
     std::vector<int> all;
-    for (const auto& [partition, worker] : workers_) all.push_back(partition);
+    for (const auto& [partition, worker] : workers_)
+      if (worker->has_jobs() || shared_->backend.beats_without_jobs()) all.push_back(partition);
     return all;
   }
   [[nodiscard]] std::optional<Error> failure() const {
@@ -71,8 +72,8 @@ class Partitions final : public Membership::Listener {
   bool all_handed_over_ = true, leaving_ = false;
 };
 
-// One beat a second into each partition that this instance has, caught up or not. None is added while the log takes
-// nothing: a late beat says nothing.
+// One beat a second into each partition that this instance has and that needs them, caught up or not. None is added
+// while the log takes nothing: a late beat says nothing.
 class Beats {
  public:
   explicit Beats(Appender& appender) : appender_(appender) {
@@ -124,7 +125,7 @@ Ended run_service(const ServiceOptions& options) {
   Ended ended = Ended::drained;
   while (!options.stop()) {
     auto went = (*membership)->poll(100ms);
-    if (went) went = beats.beat(partitions.numbers(), Clock::now());
+    if (went) went = beats.beat(partitions.that_need_beats(), Clock::now());
     // The partition may have failed because it is another instance's by now: then it is lost, and its failure with it.
     if (went && partitions.failure()) went = (*membership)->confirm(options.stop);
     if (went)

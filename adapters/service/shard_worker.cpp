@@ -103,10 +103,11 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
  public:
   // `lines`: where those of jobs are remembered; or null.
   PartitionLoop(const Shared& shared, std::unique_ptr<Partition> ports, int partition, std::function<bool()> goes_on,
-                runtime::LastLines* lines)
+                std::atomic<bool>& has_jobs, runtime::LastLines* lines)
       : shared_(shared),
         partition_(partition),
         goes_on_(std::move(goes_on)),
+        has_jobs_(has_jobs),
         ports_(std::move(ports)),
         log_(ports_->log(), lines),
         needed_packs_(shared.packs),
@@ -160,6 +161,7 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
       needed_packs_.needs(runner.shard().packs_in_use(), runner.shard().packs_to_come());
       next_needs_ = Clock::now() + 1s;
     }
+    has_jobs_ = runner.shard().restoring() || runner.shard().subjects() > 0;
     step_begun_ = cpu_seconds();
   }
   void after_step(std::size_t entries) override {
@@ -172,7 +174,11 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
   Result<void> handed_over(const runtime::HandOver::Outcome& outcome) override {
     figures_.committed(std::chrono::duration<double>(outcome.ended - outcome.begun).count(),
                        static_cast<bool>(outcome.kept));
-    if (outcome.kept && shared_.outlet != nullptr) shared_.outlet->committed(partition_, ports_->owned_until());
+    if (!outcome.kept) return {};
+    // The bundle was taken after the one before it was kept: the shard needs no less of the log now than it did then.
+    ports_->needs_from(needed_);
+    needed_ = loop_.runner().shard().needed_from();
+    if (shared_.outlet != nullptr) shared_.outlet->committed(partition_, ports_->owned_until());
     return {};
   }
   [[nodiscard]] std::string name() const { return "partition " + std::to_string(partition_); }
@@ -180,6 +186,7 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
   const Shared& shared_;
   const int partition_;
   const std::function<bool()> goes_on_;
+  std::atomic<bool>& has_jobs_;
   const Clock::time_point begun_ = Clock::now();
   std::unique_ptr<Partition> ports_;
   runtime::RememberingLog log_;
@@ -187,6 +194,7 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
   PublishedFigures figures_;
   std::optional<stream::Position> first_committed_;
   Clock::time_point next_needs_{};
+  stream::Position needed_{};  // when a bundle was kept last
   double step_begun_ = 0;
   bool firing_reported_ = false;
   runtime::ShardLoop loop_;  // last: it ends first
@@ -236,7 +244,7 @@ Result<void> ShardWorker::work() {
                                    shared_.outlet->report(partition_, report);
                                  }});
   if (!ports) return ports.error();
-  PartitionLoop loop{shared_, std::move(*ports), partition_, goes_on, remembers ? &lines : nullptr};
+  PartitionLoop loop{shared_, std::move(*ports), partition_, goes_on, has_jobs_, remembers ? &lines : nullptr};
   if (auto ran = loop.run(); !ran) return ran;
   return order_ == Order::drain ? loop.drain() : Result<void>{};
 }

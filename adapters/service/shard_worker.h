@@ -36,6 +36,7 @@ class ShardWorker {
   void give_up();
   // What it cannot go on from.
   [[nodiscard]] std::optional<stream::Error> failure() const;
+  [[nodiscard]] bool has_jobs() const noexcept { return has_jobs_; }  // or does not know yet
 
  private:
   enum class Order { work, drain, give_up };
@@ -46,6 +47,7 @@ class ShardWorker {
   const Shared& shared_;
   const int partition_;
   std::atomic<Order> order_{Order::work};
+  std::atomic<bool> has_jobs_{true};
   mutable std::mutex mutex_;  // of the failure
   std::optional<stream::Error> failure_;
   std::thread thread_;  // last: it begins when all else is there

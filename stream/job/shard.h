@@ -75,6 +75,8 @@ class Shard {
   [[nodiscard]] std::vector<std::string> packs_in_use() const;
   // The packs, by hash, that judge a subject now, and the few that take effect next. Only these stay compiled.
   [[nodiscard]] std::vector<std::string> packs_to_come() const;
+  // Where a restore begins to read once all sections that were taken so far are stored.
+  [[nodiscard]] Position needed_from() const noexcept;
   // Restores the shard before its first entry. `handed_over` is the position of the last bundle: reports of earlier
   // entries are not made again. Returns where to read from; entries before a subject's section refill its rows.
   Result<Position> load(const Sections& sections, Position handed_over);

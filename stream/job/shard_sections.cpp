@@ -229,6 +229,11 @@ std::vector<std::string> Shard::packs_to_come() const {
   return {hashes.begin(), hashes.end()};
 }
 
+Position Shard::needed_from() const noexcept {
+  const State::Mark* mark = state_->place_to_read_from(state_->next);
+  return mark == nullptr ? Position{} : mark->at;
+}
+
 Result<Position> Shard::load(const Sections& sections, Position handed_over) {
   State& s = *state_;
   const auto own = sections.find("");

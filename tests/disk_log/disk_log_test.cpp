@@ -23,8 +23,10 @@ std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(s
 // A log, and what it says.
 struct Opened {
   explicit Opened(const std::filesystem::path& directory, int partitions = 2)
-      : log(DiskLog::open({directory, partitions, [this](const std::string& line) { lines.push_back(line); },
-                           [this](const std::string& line) { lines.push_back(line); }})) {}
+      : log(DiskLog::open({.directory = directory,
+                           .partitions = partitions,
+                           .log = [this](const std::string& line) { lines.push_back(line); },
+                           .warn = [this](const std::string& line) { lines.push_back(line); }})) {}
   std::vector<std::string> lines;
   stream::Result<std::unique_ptr<DiskLog>> log;
   DiskLog* operator->() { return log->get(); }

@@ -29,6 +29,10 @@ class Embedded(Instance):
         self.arguments = ["env", "-u", "STATE_DIRECTORY", f"XDG_STATE_HOME={state}", TOCSIN, "run", "--rules", str(rules), "--listen", "127.0.0.1:0", *more]
         self.start()
 
+    def with_configuration(self, file):
+        self.arguments = [TOCSIN, "run", "--config", str(file)]
+        self.start()
+
     def ready(self, partitions=4):
         wait_for(lambda: len(self.partitions()) == partitions, 20, "partitions")
         return self
@@ -73,8 +77,12 @@ class Embedded(Instance):
         return lines
 
 
+def zstd_library():
+    return ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
+
+
 def zstd(data):
-    library = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
+    library = zstd_library()
     library.ZSTD_compressBound.restype = library.ZSTD_compress.restype = ctypes.c_size_t
     out = ctypes.create_string_buffer(library.ZSTD_compressBound(ctypes.c_size_t(len(data))))
     size = library.ZSTD_compress(out, ctypes.c_size_t(len(out)), data, ctypes.c_size_t(len(data)), 3)

@@ -1,9 +1,12 @@
-// Prints the digest of each job as the stored state of a group has it: chaos_digests ADDRESS. The group is stopped: the
-// newest state is whole.
+// Prints the digest of each job as the stored state of a service has it: chaos_digests ADDRESS|DIRECTORY. The service
+// is stopped: the newest state is whole.
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
+#include "adapters/disk_log/disk_log.h"
+#include "adapters/journal/state.h"
 #include "adapters/kafka/kafka_state.h"
 #include "adapters/kafka/topic_settings.h"
 #include "adapters/packs/pack_store.h"
@@ -22,8 +25,7 @@ class Nowhere final : public stream::AlertSink {
   void verdict(const stream::Verdict&) override {}
 };
 
-Result<void> print_partition(kafka::TopicReader& topic, int partition) {
-  kafka::KafkaState state{topic, partition, [] { return std::optional<stream::Position>{}; }};
+Result<void> print_state(stream::SnapshotStore& state) {
   auto stored = state.newest();
   if (!stored) return stored.error();
   if (!*stored || (*stored)->packs.empty()) return {};
@@ -46,8 +48,20 @@ Result<void> print(const char* at) {
   if (!topic) return topic.error();
   const auto partitions = (*topic)->partitions(15s);
   if (!partitions) return partitions.error();
-  for (int partition = 0; partition < *partitions; ++partition)
-    if (auto printed = print_partition(**topic, partition); !printed) return printed;
+  for (int partition = 0; partition < *partitions; ++partition) {
+    kafka::KafkaState state{**topic, partition, [] { return std::optional<stream::Position>{}; }};
+    if (auto printed = print_state(state); !printed) return printed;
+  }
+  return {};
+}
+
+Result<void> print_directory(const std::filesystem::path& directory) {
+  const auto partitions = disk_log::partitions_in(directory);
+  if (!partitions) return partitions.error();
+  for (int partition = 0; partition < *partitions; ++partition) {
+    journal::StateStore state{disk_log::partition_directory(directory, partition)};
+    if (auto printed = print_state(state); !printed) return printed;
+  }
   return {};
 }
 
@@ -55,7 +69,7 @@ Result<void> print(const char* at) {
 
 int main(int count, char** arguments) {
   if (count != 2) return 2;
-  const auto done = print(arguments[1]);
+  const auto done = std::filesystem::is_directory(arguments[1]) ? print_directory(arguments[1]) : print(arguments[1]);
   if (!done) std::fprintf(stderr, "%s\n", done.error().message.c_str());
   return done ? 0 : 1;
 }
