@@ -214,6 +214,19 @@ Result<stream::LoadedPack> pack_of(const RunOptions& options) {
   return load_pack_from(options.rules, budgets);
 }
 
+// The pack that a journal begins with. The first one that it names also judges what arrived before its record, as it
+// does in the service: records of other logs are late.
+stream::LoadedPack first_pack_of(const RunOptions& options, const stream::LoadedPack& otherwise,
+                                 packs::PackStore& store) {
+  constexpr std::size_t most_entries = 1000;
+  if (options.pack || !options.rules.empty()) return otherwise;
+  const auto named = journal::first_pack(options.journal, most_entries);
+  if (!named || !*named || (*named)->hash == otherwise.pack->hash) return otherwise;
+  store.prepare((*named)->hash, (*named)->text);
+  const auto loaded = store.pack((*named)->hash);
+  return loaded ? *loaded : otherwise;
+}
+
 }  // namespace
 
 RunReport run_engine(const RunOptions& asked, const Observers& observers) {
@@ -241,6 +254,7 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
   packs::PackStore store{
       [&terminal](std::string_view hash, const stream::Error& why) { terminal.note(journal_pack_refused(hash, why)); }};
   store.add(*pack);
+  const stream::LoadedPack begins_with = first_pack_of(options, *pack, store);
   stream::ShardOptions shard_options;
   shard_options.digest_columns = options.digest_columns;
   shard_options.most_state = options.state_size;
@@ -254,7 +268,7 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
     if (!history) return failed_run(history.error().message);
     sink = std::make_unique<runtime::DiskSink>(std::move(*history), state, publish);
   }
-  JournalLoopOwner owner{options, *pack, terminal, publisher};
+  JournalLoopOwner owner{options, begins_with, terminal, publisher};
   runtime::ShardLoop loop{{log, *sink, store, options.resume ? &state : nullptr},
                           owner,
                           {.shard = shard_options,

@@ -135,11 +135,12 @@ const Option of_log[] = {
     {{"partitions", "The partitions of that log, each with a shard of its own. Cannot be changed later.", Form::plain,
       1, 1024},
      [](Config& c) -> Place { return &c.log.partitions; }},
-    {{"retention", "How long that log keeps records. What a restart needs stays longer.", Form::plain, minute,
+    {{"retention", "How long that log keeps records. Records that a restart needs stay longer.", Form::plain, minute,
       10 * 366 * 24 * 60 * minute},
      [](Config& c) -> Place { return &c.log.retention; }},
-    {{"retention_size", "How much that log keeps of records, in all partitions together. What a restart needs stays.",
-      Form::plain, mib, 1024 * gib},
+    {{"retention_size",
+      "How much that log keeps of records, in all partitions together. Records that a restart needs stay.", Form::plain,
+      mib, 1024 * gib},
      [](Config& c) -> Place { return Size{&c.log.retention_size}; }},
 };
 const Option of_limits[] = {

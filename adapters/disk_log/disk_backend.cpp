@@ -126,17 +126,7 @@ class DiskPartition final : public service::Partition {
   stream::SnapshotStore& state() override { return state_; }
   Result<std::optional<Position>> committed() override { return state_.position(); }
   Result<std::optional<stream::PackText>> first_pack() override {
-    auto reader = journal::Reader::open(directory_);
-    if (!reader) return reader.error();
-    journal::Follower follower{std::move(*reader)};
-    for (;;) {
-      const auto entry = follower.next();
-      if (!entry) return entry.error();
-      if (*entry == nullptr) return std::optional<stream::PackText>{};
-      for (const auto& control : (*entry)->controls)
-        if (control.kind == stream::ControlRecord::Kind::pack)
-          return std::optional{stream::PackText{std::string{control.pack_hash}, std::string{control.pack_text}}};
-    }
+    return journal::first_pack(directory_, std::numeric_limits<std::size_t>::max());
   }
   void needs_from(Position position) override { disk_.needs_from(partition_, position); }
   [[nodiscard]] std::optional<Position> kept() const override { return sink_.kept(); }

@@ -40,4 +40,8 @@ class Follower final : public stream::LogReader {
   std::uint64_t undecodable_ = 0;
 };
 
+// The first pack that a journal names among so many entries; nullopt: it names none there.
+stream::Result<std::optional<stream::PackText>> first_pack(const std::filesystem::path& journal,
+                                                           std::size_t most_entries);
+
 }  // namespace tocsin::adapters::journal

@@ -61,7 +61,8 @@ double cpu_seconds() {
 // What is shown of the partition, once a second.
 class PublishedFigures {
  public:
-  PublishedFigures(const Shared& shared, int partition) : outlet_(shared.outlet) {
+  PublishedFigures(const Shared& shared, int partition)
+      : outlet_(shared.outlet), beats_without_jobs_(shared.backend.beats_without_jobs()) {
     figures_.partition = static_cast<std::uint32_t>(partition);
     figures_.restored = 0;
     if (outlet_ != nullptr) outlet_->figures(figures_);
@@ -80,7 +81,10 @@ class PublishedFigures {
     figures_.state_bytes = shard.state_bytes();
     figures_.lag_records = log.behind;
     figures_.queue_bytes = log.queued_bytes;
-    if (shard.clock() != stream::long_ago)
+    // A partition without jobs may have no beats, and then its clock stands still.
+    const bool idle = !beats_without_jobs_ && shard.subjects() == 0 && log.behind == 0;
+    if (idle) figures_.lag_seconds = 0;
+    else if (shard.clock() != stream::long_ago)
       figures_.lag_seconds = std::max(0.0, stream::seconds(std::chrono::system_clock::now() - shard.clock()));
     figures_.restored = shard.restoring() ? 0 : 1;
     outlet_->figures(figures_);
@@ -93,6 +97,7 @@ class PublishedFigures {
 
  private:
   Outlet* outlet_;
+  bool beats_without_jobs_;
   JobWatch jobs_;
   prometheus::PartitionFigures figures_;
   Clock::time_point next_{};

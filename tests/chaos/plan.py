@@ -7,26 +7,28 @@ import threading
 import time
 import traceback
 
-from tests.chaos import long_scenarios, scenarios, spool
+from tests.chaos import disk, long_scenarios, scenarios, spool
 from tests.chaos.runner import Result, Run
 
 SCENARIOS = {"kill": scenarios.Kill, "young": scenarios.Young, "young-two": scenarios.YoungTwo, "points": scenarios.Points,
              "group": scenarios.Group, "zombie": scenarios.Zombie, "slow": scenarios.Slow, "broker": scenarios.Broker,
-             "manager": scenarios.Manager, **long_scenarios.LONG, "spool": spool.Spool}
+             "manager": scenarios.Manager, **long_scenarios.LONG, "spool": spool.Spool, "disk": disk.Disk}
+APART = ("spool", "disk")     # they need no cluster beside an undisturbed one
 SHORT = ("kill", "points", "group", "zombie")
 YOUNG = ("young", "young-two")      # beside each other, apart from the others: their jobs begin one after the other
 # Two rows of runs go on at the same time. Of a run: scenarios side by side, kills at most, seconds in which jobs make steps.
 LONG = (((("kill", "points"), 50, 240), (("group", "zombie", "slow"), 24, 90), (YOUNG, 100, 120), (("clock",), 0, 75),
          (("state",), 0, 45), (("reload",), 0, 190)),
-        ((("long-manager",), 0, 840), (("long-broker",), 32, 90), (("ingest",), 0, 90), (("spool",), 0, 0)))
+        ((("long-manager",), 0, 840), (("long-broker",), 32, 90), (("ingest",), 0, 90), (("spool",), 0, 0), (("disk",), 100, 240)))
 RESULTS = pathlib.Path(__file__).parent / "RESULTS.md"
 
 
 def run(names, seed, kills, jobs=5, seconds=24, reloads=True, keep=None):
-    """Side by side; the disk under a spool by itself."""
-    others = {name: SCENARIOS[name] for name in names if name != "spool"}
+    """Side by side; those that have no cluster by themselves."""
+    others = {name: SCENARIOS[name] for name in names if name not in APART}
     found = Run(others, seed, kills, jobs, seconds, reloads=reloads, keep=keep).run() if others else []
-    return found + ([run_spool(seed, keep)] if "spool" in names else [])
+    found += [run_spool(seed, keep)] if "spool" in names else []
+    return found + ([run_disk(seed, kills, jobs, seconds, keep)] if "disk" in names else [])
 
 
 def run_all(seed):
@@ -61,6 +63,15 @@ def run_spool(seed, keep=None):
     for job in spool.run(keep):
         result.notes.update({f"{what}, {job.name}": number for what, number in job.notes.items()})
         result.faults += job.faults
+    result.seconds = time.monotonic() - begun
+    return result
+
+
+def run_disk(seed, kills, jobs, seconds, keep=None):
+    begun = time.monotonic()
+    result = Result("disk", seed, kills)
+    one = disk.Disk(seed, kills, jobs, seconds, keep).run()
+    result.notes, result.compared, result.faults = dict(one.notes), one.compared, one.faults
     result.seconds = time.monotonic() - begun
     return result
 

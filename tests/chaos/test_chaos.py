@@ -20,6 +20,9 @@ class Chaos(unittest.TestCase):
     def test_kills_while_jobs_are_younger_than_their_first_saved_state_lose_nothing_and_repeat_nothing(self):
         self.run_and_compare(plan.YOUNG, kills=12, jobs=8)
 
+    def test_kills_torn_writes_a_full_disk_and_a_clock_that_steps_change_nothing_in_the_log_on_disk(self):
+        self.run_and_compare(("disk",), kills=10, jobs=5)
+
     def run_and_compare(self, scenarios, kills, jobs):
         seed = int(os.environ.get("TOCSIN_SEED") or random.SystemRandom().randrange(1 << 32))
         print(f"TOCSIN_SEED={seed}", end=" ", flush=True)

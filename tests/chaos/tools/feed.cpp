@@ -1,15 +1,18 @@
 // Sends a journal's records to a telemetry topic at a pace, as re-keyed records of one source whose watermark follows:
-//   chaos_feed JOURNAL ADDRESS SPEED BEHIND
+//   chaos_feed JOURNAL ADDRESS|- SPEED BEHIND
 // It begins at the journal's first record, goes on SPEED times as fast as the clock, and never comes closer than BEHIND
 // seconds to now. Behind the last record the watermark goes on, sixteen times as fast, until SIGTERM. Each second it
 // also appends a beat to each partition, as an owner does: what the jobs come to then does not depend on who was there
-// to judge them.
+// to judge them. With - it writes the messages to standard output instead, each behind its length (4 bytes), and no
+// beats.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -62,7 +65,8 @@ Result<std::vector<Outgoing>> read(const char* directory, int partitions) {
 
 class Feed {
  public:
-  Feed(kafka::Appender& appender, int partitions, std::vector<Outgoing> records)
+  // Without an appender, to standard output.
+  Feed(kafka::Appender* appender, int partitions, std::vector<Outgoing> records)
       : appender_(appender), partitions_(partitions), records_(std::move(records)) {}
 
   Result<void> run(double speed, stream::Duration behind) {
@@ -80,25 +84,31 @@ class Feed {
       for (; next < records_.size() && records_[next].at <= reached; ++next) {
         if (auto went = watermark_up_to(records_[next].at - stream::Duration{1}); !went) return went;
         const Outgoing& record = records_[next];
-        if (auto sent = appender_.append(kafka::topic::telemetry, record.partition, record.subject, record.message);
-            !sent)
-          return sent;
+        if (auto sent = append(record.partition, record.subject, record.message); !sent) return sent;
       }
       if (auto went = watermark_up_to(reached); !went) return went;
       if (next == records_.size() && !all_sent_) {
         all_sent_ = true;
-        std::printf("all sent\n");
-        std::fflush(stdout);
+        if (appender_ != nullptr) std::printf("all sent\n");
       }
-      if (auto went = beat(); !went) return went;
+      std::fflush(stdout);
+      if (auto went = appender_ != nullptr ? beat() : Result<void>{}; !went) return went;
     }
-    const auto flushed = appender_.flush(30s);
+    if (appender_ == nullptr) return {};
+    const auto flushed = appender_->flush(30s);
     if (!flushed) return flushed.error();
     if (!*flushed) return stream::Error{stream::Errc::io, "not all of it came to the broker"};
     return {};
   }
 
  private:
+  Result<void> append(int partition, std::string_view key, std::span<const std::byte> message) {
+    if (appender_ != nullptr) return appender_->append(kafka::topic::telemetry, partition, key, message);
+    const auto length = static_cast<std::uint32_t>(message.size());
+    std::fwrite(&length, sizeof length, 1, stdout);
+    std::fwrite(message.data(), 1, message.size(), stdout);
+    return {};
+  }
   Result<void> watermark_up_to(Time time) {
     if (mark_ == Time{}) mark_ = std::chrono::floor<std::chrono::seconds>(time);
     for (; mark_ <= time; mark_ += 1s) {
@@ -118,11 +128,11 @@ class Feed {
   Result<void> append_to_all() {
     const auto message = encoder_.encode(builder_.entry());
     for (int partition = 0; partition < partitions_; ++partition)
-      if (auto sent = appender_.append(kafka::topic::telemetry, partition, {}, message); !sent) return sent;
+      if (auto sent = append(partition, {}, message); !sent) return sent;
     return {};
   }
 
-  kafka::Appender& appender_;
+  kafka::Appender* appender_;
   int partitions_;
   std::vector<Outgoing> records_;
   schemas::Encoder encoder_;
@@ -133,6 +143,12 @@ class Feed {
 };
 
 Result<void> feed(const char* journal, const char* to, double speed, double behind) {
+  const stream::Duration distance{static_cast<std::int64_t>(behind * 1e9)};
+  if (std::string_view{to} == "-") {
+    auto records = read(journal, 1);
+    if (!records) return records.error();
+    return Feed{nullptr, 1, std::move(*records)}.run(speed, distance);
+  }
   const auto address = kafka::parse_address(to);
   if (!address) return address.error();
   auto appender = kafka::Appender::open(*address);
@@ -141,8 +157,7 @@ Result<void> feed(const char* journal, const char* to, double speed, double behi
   if (!partitions) return partitions.error();
   auto records = read(journal, *partitions);
   if (!records) return records.error();
-  return Feed{**appender, *partitions, std::move(*records)}.run(
-      speed, stream::Duration{static_cast<std::int64_t>(behind * 1e9)});
+  return Feed{appender->get(), *partitions, std::move(*records)}.run(speed, distance);
 }
 
 }  // namespace
