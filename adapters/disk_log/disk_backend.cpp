@@ -23,6 +23,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
+constexpr std::uint64_t most_history = 64u << 20;  // bytes of a file
+
 // All partitions, from the first poll to the end.
 class AllPartitions final : public service::Membership {
  public:
@@ -173,7 +175,7 @@ Result<std::unique_ptr<service::Partition>> DiskBackend::partition(PartitionOpti
   const auto directory = log_->directory_of(options.partition);
   auto reader = journal::Reader::open(directory);
   if (!reader) return reader.error();
-  auto history = journal::AlertHistory::open(directory);
+  auto history = journal::AlertHistory::open(directory, most_history);
   if (!history) return history.error();
   return std::unique_ptr<service::Partition>{std::make_unique<DiskPartition>(
       *log_, options.partition, std::move(*reader), std::move(*history), std::move(options.publish))};

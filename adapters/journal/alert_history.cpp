@@ -17,6 +17,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+const std::string file_name = "alerts.jsonl", before_name = "alerts-before.jsonl";
+
 std::string prefix(std::uint64_t id, std::uint32_t number) {
   static constexpr char hex[] = "0123456789abcdef";
   std::string text = R"({"id":")";
@@ -52,39 +54,52 @@ bool begins_a_line(std::string_view torn) {
 
 }  // namespace
 
-Result<AlertHistory> AlertHistory::open(const fs::path& directory) {
-  AlertHistory history;
-  history.path_ = directory / "alerts.jsonl";
-  const auto opened = OpenDirectory::open(directory);
-  if (!opened) return opened.error();
-  auto file = opened->open("alerts.jsonl", O_RDWR | O_CREAT);
-  if (!file) return file.error();
-  history.file_ = std::move(*file);
-  auto content = opened->read("alerts.jsonl");
-  if (!content) return content.error();
+// The keys of all whole lines. Returns how long these are: what follows is torn.
+Result<std::uint64_t> AlertHistory::read(const fs::path& path, std::string_view content, Keys& known) {
   const auto not_ours = [&](std::size_t at) {
     return Error{Errc::malformed,
-                 history.path_.string() + " has a line at byte " + std::to_string(at) +
+                 path.string() + " has a line at byte " + std::to_string(at) +
                      " that is not an alert, so the published alerts cannot be restored: fix or move the file"};
   };
-  const std::size_t whole = content->rfind('\n') == std::string::npos ? 0 : content->rfind('\n') + 1;
+  const std::size_t whole = content.rfind('\n') == content.npos ? 0 : content.rfind('\n') + 1;
   for (std::size_t begin = 0; begin < whole;) {
-    const std::size_t end = content->find('\n', begin);
-    const auto key = key_of(std::string_view{*content}.substr(begin, end - begin));
+    const std::size_t end = content.find('\n', begin);
+    const auto key = key_of(content.substr(begin, end - begin));
     if (!key) return not_ours(begin);
-    history.known_.insert(*key);
+    known.insert(*key);
     begin = end + 1;
   }
-  if (!begins_a_line(std::string_view{*content}.substr(whole))) return not_ours(whole);
-  history.cut_ = content->size() - whole;
-  history.size_ = whole;
-  if (history.cut_ != 0 && ::ftruncate(history.file_.get(), static_cast<off_t>(whole)) != 0)
+  if (!begins_a_line(content.substr(whole))) return not_ours(whole);
+  return whole;
+}
+
+Result<AlertHistory> AlertHistory::open(const fs::path& directory, std::uint64_t most_bytes) {
+  AlertHistory history;
+  history.path_ = directory / file_name;
+  history.most_bytes_ = most_bytes;
+  const auto opened = OpenDirectory::open(directory);
+  if (!opened) return opened.error();
+  if (const auto before = opened->read(before_name)) {
+    if (auto whole = read(directory / before_name, *before, history.before_); !whole) return whole.error();
+  } else if (before.error().code != Errc::not_found) {
+    return before.error();
+  }
+  auto file = opened->open(file_name, O_RDWR | O_CREAT);
+  if (!file) return file.error();
+  history.file_ = std::move(*file);
+  auto content = opened->read(file_name);
+  if (!content) return content.error();
+  const auto whole = read(history.path_, *content, history.known_);
+  if (!whole) return whole.error();
+  history.cut_ = content->size() - *whole;
+  history.size_ = *whole;
+  if (history.cut_ != 0 && ::ftruncate(history.file_.get(), static_cast<off_t>(*whole)) != 0)
     return io_error("cut the torn last line of", history.path_, errno);
   return history;
 }
 
 Result<bool> AlertHistory::add(std::uint64_t id, std::uint32_t number, std::string_view object) {
-  if (known_.contains({id, number})) return false;
+  if (holds(id, number)) return false;
   const std::string front = prefix(id, number);
   std::string line;
   if (object.starts_with(front)) line = object;
@@ -109,7 +124,20 @@ Result<void> AlertHistory::sync() {
   if (::fdatasync(file_.get()) != 0) return io_error("sync", path_, errno);
   size_ += waiting_.size();
   waiting_.clear();
-  return {};
+  return most_bytes_ != 0 && size_ >= most_bytes_ ? begin_another() : Result<void>{};
+}
+
+Result<void> AlertHistory::begin_another() {
+  const auto directory = OpenDirectory::open(path_.parent_path());
+  if (!directory) return directory.error();
+  const fs::path before = path_.parent_path() / before_name;
+  if (::rename(path_.c_str(), before.c_str()) != 0) return io_error("rename", path_, errno);
+  auto file = directory->open(file_name, O_RDWR | O_CREAT);
+  if (!file) return file.error();
+  file_ = std::move(*file);
+  size_ = 0;
+  before_ = std::exchange(known_, {});
+  return directory->sync();
 }
 
 }  // namespace tocsin::adapters::journal

@@ -87,3 +87,27 @@ TEST_CASE("a torn last line of the history is cut, and its transition is new aga
   CHECK_FALSE(*history->add(1, 1, R"({"rule":"a"})"));
   CHECK(*history->add(2, 1, R"({"rule":"b"})"));
 }
+
+TEST_CASE("a history that may not grow without end begins another file, and knows what the two newest hold") {
+  Directory directory;
+  const std::string line = R"({"rule":"a","shows":"forty bytes of text, more or less"})";
+  {
+    auto history = AlertHistory::open(directory.path(), 200);
+    for (std::uint64_t id = 1; id <= 5; ++id) {
+      REQUIRE(history->add(id, 1, line));
+      REQUIRE(history->sync());
+    }
+    CHECK_FALSE(*history->add(1, 1, line));
+  }
+  auto history = AlertHistory::open(directory.path(), 200);
+  REQUIRE(history);
+  CHECK(history->size() == 5);
+  CHECK_FALSE(*history->add(1, 1, line));
+  CHECK_FALSE(*history->add(5, 1, line));
+  for (std::uint64_t id = 6; id <= 8; ++id) {
+    REQUIRE(history->add(id, 1, line));
+    REQUIRE(history->sync());
+  }
+  CHECK(*history->add(1, 1, line));  // it is in neither any more
+  CHECK_FALSE(*history->add(8, 1, line));
+}
