@@ -24,9 +24,9 @@ TELEMETRY = "application/vnd.tocsin.telemetry"
 class Embedded(Instance):
     """`tocsin run` without a word about Kafka."""
 
-    def __init__(self, state, rules, more=()):
+    def __init__(self, state, rules, more=(), listen="127.0.0.1:0"):
         self.directory = pathlib.Path(state, "tocsin", "log")
-        self.arguments = ["env", "-u", "STATE_DIRECTORY", f"XDG_STATE_HOME={state}", TOCSIN, "run", "--rules", str(rules), "--listen", "127.0.0.1:0", *more]
+        self.arguments = ["env", "-u", "STATE_DIRECTORY", f"XDG_STATE_HOME={state}", TOCSIN, "run", "--rules", str(rules), "--listen", listen, *more]
         self.start()
 
     def with_configuration(self, file):
@@ -119,8 +119,8 @@ class Place:
         self.state = pathlib.Path(self.folder, "state")
         self.started = []
 
-    def start(self, *more):
-        self.started.append(Embedded(self.state, self.rules, more))
+    def start(self, *more, **options):
+        self.started.append(Embedded(self.state, self.rules, more, **options))
         return self.started[-1]
 
     def close(self):

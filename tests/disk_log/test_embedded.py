@@ -71,6 +71,11 @@ class EmbeddedLog(unittest.TestCase):
         self.assertEqual(third.process.wait(20), 2)
         self.assertIn("has 4 partitions, and log.partitions is 8: write log.partitions: 4", "".join(third.log))
 
+    def test_a_server_that_others_reach_does_not_start_without_credentials(self):
+        open_to_all = self.place.start(listen="0.0.0.0:0")
+        self.assertEqual(open_to_all.process.wait(20), 2)
+        self.assertIn("set http.token_file, or http.user and http.password_file", "".join(open_to_all.log))
+
     def test_a_full_disk_refuses_pushes_and_the_service_judges_on_and_recovers(self):
         self.place.state.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", self.place.state], stderr=subprocess.DEVNULL).returncode != 0:
