@@ -9,7 +9,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from embedded import Place, messages_of, wait_for  # noqa: E402
+from embedded import Embedded, Place, messages_of, tocsin, wait_for  # noqa: E402
 
 
 def steps(job, first, count):
@@ -70,6 +70,31 @@ class EmbeddedLog(unittest.TestCase):
         third = self.place.start("--config", str(config))
         self.assertEqual(third.process.wait(20), 2)
         self.assertIn("has 4 partitions, and log.partitions is 8: write log.partitions: 4", "".join(third.log))
+
+    def test_commands_for_journals_take_the_log_and_forward_moves_it_to_another_service(self):
+        service = self.place.start().ready()
+        for step in range(1, 4):
+            self.assertEqual(service.push(steps("moved", step, 1))[0], 200)
+            time.sleep(0.2)
+        self.assertEqual(service.push_messages(messages_of("from-a-client"))[0], 200)
+        wait_for(lambda: any('"rule":"quiet"' in line for line in service.history()), 20, "an alert on silence")
+        self.assertEqual(service.stop(), 0)
+        log = service.directory
+        explained = tocsin("explain", log, "--job", "moved", "--rule", "quiet")
+        self.assertEqual(explained.returncode, 0, explained.stderr)
+        self.assertIn("quiet", explained.stdout)
+        without_job = tocsin("explain", log, "--rule", "quiet")
+        self.assertIn("name a job with --job, or one of its 4 partitions", without_job.stderr)
+        backtest = tocsin("backtest", log, "--rules", self.place.rules)
+        self.assertEqual(backtest.returncode, 0, backtest.stderr)
+        other = Embedded(pathlib.Path(self.place.folder, "other"), self.place.rules)
+        self.place.started.append(other)
+        forward = ("forward", log, "--to", f"http://127.0.0.1:{other.ready().port()}")
+        sent = tocsin(*forward)
+        self.assertEqual((sent.returncode, sent.stderr), (0, ""), sent.stdout)
+        self.assertNotEqual(sent.stdout, tocsin(*forward).stdout)
+        wait_for(lambda: {job["job"] for job in other.data("jobs")} == {"moved", "from-a-client"}, 20, "both jobs")
+        self.assertEqual(other.stop(), 0)
 
     def test_a_server_that_others_reach_does_not_start_without_credentials(self):
         open_to_all = self.place.start(listen="0.0.0.0:0")
