@@ -25,17 +25,20 @@ Response text(unsigned status, std::string_view line) {
 
 // Answers as the protocol's own receivers do: 400 is given up by the client, 503 comes again.
 void add_ingest(Server& server, const char* path, std::string_view format, const auto& ingest) {
-  server.route_slow("POST", path, [ingest, format](const Request& request, Answer answer) {
-    const auto source = request.query.find("source");
-    const bool json = request.type.starts_with("application/json");
-    if (!request.encoding.empty() && request.encoding != "identity" && request.encoding != "snappy")
-      return answer(failure(415, "bad_data", "Content-Encoding '" + request.encoding + "': send it without"));
-    ingest(format, source == request.query.end() ? std::string{} : source->second, request.body,
-           [json, answer = std::move(answer)](stream::Result<std::string> done) {
-             if (!done) return answer(failure(done.error()));
-             answer(json ? Response{200, "application/json", "{}"} : Response{200, "application/x-protobuf", ""});
-           });
-  });
+  server.route_slow(
+      "POST", path,
+      [ingest, format](const Request& request, Answer answer) {
+        const auto source = request.query.find("source");
+        const bool json = request.type.starts_with("application/json");
+        if (!request.encoding.empty() && request.encoding != "identity" && request.encoding != "snappy")
+          return answer(failure(415, "bad_data", "Content-Encoding '" + request.encoding + "': send it without"));
+        ingest(format, source == request.query.end() ? std::string{} : source->second, request.body,
+               [json, answer = std::move(answer)](stream::Result<std::string> done) {
+                 if (!done) return answer(failure(done.error()));
+                 answer(json ? Response{200, "application/json", "{}"} : Response{200, "application/x-protobuf", ""});
+               });
+      },
+      Access::records);
 }
 
 }  // namespace
@@ -75,7 +78,8 @@ void add_api(Server& server, Providers providers) {
           push(request.query, request.body, [answer = std::move(answer)](stream::Result<std::string> done) {
             answer(done ? success(std::move(*done)) : failure(done.error()));
           });
-        });
+        },
+        Access::records);
   if (providers.ingest) {
     add_ingest(server, "/v1/metrics", "otlp_metrics", providers.ingest);
     add_ingest(server, "/v1/logs", "otlp_logs", providers.ingest);

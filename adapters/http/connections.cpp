@@ -140,7 +140,8 @@ class Conversation {
     // Probes are always answered: a supervisor would restart a program that is only asked too often.
     const bool open = asked.route != nullptr && asked.route->access == Access::open;
     const bool admitted = open || shared_->gate.admits(request.field("Authorization"));
-    if (!open && !(admitted ? shared_->rate : shared_->strangers).takes(std::chrono::steady_clock::now())) {
+    const bool records = asked.route != nullptr && asked.route->access == Access::records && admitted;
+    if (!open && !records && !(admitted ? shared_->rate : shared_->strangers).takes(std::chrono::steady_clock::now())) {
       shared_->add(&ServerStatus::refused);
       asked.refusal = plain(429, "too many requests");
     } else if (!admitted) {

@@ -63,7 +63,9 @@ struct ServerStatus {
   std::map<std::pair<std::string, unsigned>, std::uint64_t> by_route;  // path of the route, status
 };
 
-enum class Access { authorized, open };  // open: without credentials, for probes
+// open: without credentials, for probes. records: with credentials, as often as the log takes them: who takes them says
+// when too many wait.
+enum class Access { authorized, open, records };
 
 // Serves HTTP/1.1 by one thread of its own. Routes are added before start(); all else may be called by any thread.
 class Server {
