@@ -1,7 +1,7 @@
 """One real job of eight ranks of PyTorch over gloo on four nodes, each under `wrap --to https://…`, judged by one service without Kafka.
 
 A node loses its way to the service, the service is killed and started again, a rank on another node is stopped: it is one job, the alert names that
-rank, and the service's log has each line of each node once. TOCSIN_NODES_CUT: for how many seconds the node is cut off (20; the clock of a job does not
+rank, also in a mail that a real SMTP server took, and the service's log has each line of each node once. TOCSIN_NODES_CUT: for how many seconds the node is cut off (20; the clock of a job does not
 wait for a log that is more than two minutes behind).
 """
 
@@ -21,6 +21,7 @@ import cluster
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+from tests.servers import mail  # noqa: E402
 from tests.servers.process import wait_for  # noqa: E402
 
 TOCSIN = os.environ.get("TOCSIN", "build/release/adapters/cli/tocsin")
@@ -64,7 +65,11 @@ class Service:
         cert, key = cluster.certificate(folder)
         (self.folder / "token").write_text("a-token-for-tests\n")
         (self.folder / "tocsin.yml").write_text(
-            f'http: {{listen: "{ADDRESS}:9464", certificate_file: "{cert}", key_file: "{key}", token_file: "{self.folder}/token"}}\n')
+            f'http: {{listen: "{ADDRESS}:9464", certificate_file: "{cert}", key_file: "{key}", token_file: "{self.folder}/token"}}\n'
+            'notify: {receivers: [{to: "smtp://localhost:2525/?to=oncall@site.example", severity: critical, group: 1s}]}\n')
+        (self.folder / "mail").mkdir()
+        subprocess.Popen(nodes.on_service(mail.PYTHON, mail.__file__, 2525, self.folder / "mail"), stdin=subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)    # ends with the cluster
         self.start()
 
     def start(self):
@@ -125,6 +130,7 @@ class TestNodes(unittest.TestCase):
             time.sleep(max(0.0, cut + CUT - time.monotonic()))
             nodes.join_again(1)
             firing = wait_for(lambda: service.get("/api/v1/alerts?job=train&state=firing"), 60, "an alert")
+            wait_for(lambda: mail.mails(folder / "mail"), 30, "a mail")
             os.kill(rank, signal.SIGCONT)
             self.assertEqual([(alert["rule"], alert["form"]["seen"]) for alert in firing if alert["severity"] == "critical"],
                              [("rank_stopped", "stopped until it is continued: rank 5 on node2")])
@@ -137,6 +143,9 @@ class TestNodes(unittest.TestCase):
             self.assertEqual(len(service.get("/api/v1/jobs")), 1)
             critical = [alert for alert in service.get("/api/v1/alerts?job=train") if alert["severity"] == "critical"]
             self.assertEqual([alert["rule"] for alert in critical], ["rank_stopped"])
+            subjects = [one["Subject"].split(": ")[0] for one in mail.mails(folder / "mail")]
+            self.assertEqual(subjects, ["[critical] train", "[resolved] train"])
+            self.assertIn("rank 5 on node2", mail.mails(folder / "mail")[0]["Subject"])
             service.process.terminate()
             self.assertEqual(service.process.wait(timeout=30), 0)
 
@@ -166,4 +175,5 @@ if __name__ == "__main__":
     if not cluster.possible() or subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
         print("skipped: network namespaces may not be made here, or PyTorch is missing")
         sys.exit(77)
+    mail.needed()
     unittest.main()
