@@ -17,8 +17,11 @@
 #include "adapters/cli/commands.h"
 #include "adapters/cli/service_commands.h"
 #include "adapters/cli/usage.h"
+#include "adapters/disk_log/disk_log.h"
 #include "adapters/formats/parse_time.h"
 #include "adapters/formats/printable.h"
+#include "adapters/journal/follow.h"
+#include "stream/job/murmur2.h"
 #include "stream/values/nearest.h"
 
 namespace tocsin::adapters::cli {
@@ -60,6 +63,68 @@ Error no_such_job(const kafka::RecordOptions& asked, const kafka::Recorded& reco
   return {Errc::not_found, std::move(text)};
 }
 
+// Whether an entry is at the mark, or behind it.
+bool reached(const kafka::Mark& mark, const stream::Entry& entry) {
+  if (const auto* offset = std::get_if<std::int64_t>(&mark))
+    return static_cast<std::uint64_t>(entry.position) >= static_cast<std::uint64_t>(*offset);
+  return entry.appended >= std::get<stream::Time>(mark);
+}
+
+// The same as kafka::record() from the log of a service without Kafka: its partitions are journals.
+Result<kafka::Recorded> record_log(const std::filesystem::path& log, const kafka::RecordOptions& options) {
+  const auto partitions = disk_log::partitions_in(log);
+  if (!partitions && partitions.error().code == Errc::not_found)
+    return Error{Errc::not_found, "there is no log of a service in " + log.string() + ": its first line names it"};
+  if (!partitions) return partitions.error();
+  const int partition =
+      options.partition >= 0
+          ? options.partition
+          : static_cast<int>(stream::murmur2(options.subject) % static_cast<std::uint32_t>(*partitions));
+  if (partition >= *partitions)
+    return Error{Errc::refused,
+                 fmt::format("{} has no partition {}: they are 0 to {}", log.string(), partition, *partitions - 1)};
+  std::error_code error;
+  if (std::filesystem::exists(options.journal, error) && !std::filesystem::is_empty(options.journal, error))
+    return Error{Errc::refused, options.journal.string() + " is not empty: name a new directory"};
+  kafka::Recorded recorded;
+  recorded.partition = disk_log::partition_directory(log, partition).string();
+  auto reader = journal::Reader::open(recorded.partition);
+  if (!reader) return reader.error();
+  journal::Follower from{std::move(*reader)};
+  auto to = journal::Writer::open(options.journal);
+  if (!to) return to.error();
+  std::vector<std::vector<std::byte>> packs;  // the last two before the part: one may be in force a moment later
+  for (;;) {
+    const auto entry = from.next();
+    if (!entry) return entry.error();
+    if (*entry == nullptr || (options.end && reached(*options.end, **entry))) break;
+    const std::vector<std::byte> message{from.message().begin(), from.message().end()};
+    if (recorded.entries == 0 && options.begin && !reached(*options.begin, **entry)) {
+      for (const stream::ControlRecord& control : (*entry)->controls)
+        if (control.kind == stream::ControlRecord::Kind::pack) packs.push_back(message);
+      if (packs.size() > 2) packs.erase(packs.begin());
+      continue;
+    }
+    packs.push_back(message);
+    for (const auto& one : std::exchange(packs, {}))
+      if (auto written = to->append(one, (*entry)->appended); !written) return written.error();
+    ++recorded.entries;
+    const std::string_view job = (*entry)->subject;
+    if (!job.empty() && job == options.subject) ++recorded.of_subject;
+    else if (!job.empty() && recorded.jobs.size() < kafka::Recorded::most_jobs) recorded.jobs.emplace(job);
+  }
+  if (auto synced = to->sync(); !synced) return synced.error();
+  return recorded;
+}
+
+Result<kafka::Recorded> record(const TopicPart& part, kafka::RecordOptions options) {
+  if (!part.log.empty()) return record_log(part.log, options);
+  const auto cluster = cluster_of(part.cluster);
+  if (!cluster) return cluster.error();
+  options.from = *cluster;
+  return kafka::record(options);
+}
+
 }  // namespace
 
 void add_part_options(CLI::App& command, TopicPart& part) {
@@ -88,10 +153,7 @@ Result<kafka::Recorded> copy(const TopicPart& part, const std::filesystem::path&
   if (!until) return until.error();
   options.begin = std::move(*from);
   options.end = std::move(*until);
-  const auto cluster = cluster_of(part.cluster);
-  if (!cluster) return cluster.error();
-  options.from = *cluster;
-  auto recorded = kafka::record(options);
+  auto recorded = record(part, options);
   if (!recorded || options.subject.empty() || recorded->of_subject > 0 || recorded->entries == 0) return recorded;
   std::error_code error;  // all that is there is ours
   for (std::filesystem::directory_iterator at{journal, error}, end; !error && at != end; at.increment(error))
@@ -158,12 +220,20 @@ Result<std::optional<TemporaryJournal>> copy_of_part(TopicPart part, std::filesy
 void add_record_command(CLI::App& app, int& status) {
   auto part = std::make_shared<TopicPart>();
   auto journal = std::make_shared<std::filesystem::path>();
-  auto* record = app.add_subcommand(
-      "record", "Copy a partition of a cluster's telemetry to a new journal, for replay and explain");
-  add_cluster(*record, "--kafka", part->cluster);
+  auto* record =
+      app.add_subcommand("record", "Copy a partition of a service's log to a new journal, for replay and explain");
+  auto* kafka =
+      add_option(*record, "--kafka", part->cluster, "ADDRESS",
+                 "The cluster: kafka://HOST:PORT[,HOST:PORT][/PREFIX of the topics], or a configuration, FILE.yml")
+          ->check(is_kafka_address());
+  add_option(*record, "--log", part->log, "DIR", "The log of a service without Kafka")
+      ->check(CLI::ExistingDirectory)
+      ->excludes(kafka);
   add_part_options(*record, *part);
   add_needed(*record, "JOURNAL", *journal, "", "A new directory");
   record->callback([part, journal, &status] {
+    if (part->cluster.empty() && part->log.empty())
+      throw CLI::ValidationError("name the log: --kafka ADDRESS, or --log DIR");
     const auto copied = copy(*part, *journal);
     if (!copied) return void(status = cannot(copied.error()));
     const std::string& job = part->options.subject;

@@ -15,6 +15,7 @@ namespace tocsin::adapters::cli {
 // A part of a partition of a cluster's telemetry, as options name it.
 struct TopicPart {
   std::string cluster;           // as cluster_of() takes it
+  std::filesystem::path log;     // of a service without Kafka, in its place
   kafka::RecordOptions options;  // partition or job
   std::string from, until;       // offsets or times; empty: all
   [[nodiscard]] bool given_beside_job() const { return options.partition >= 0 || !from.empty() || !until.empty(); }

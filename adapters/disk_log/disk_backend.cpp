@@ -148,8 +148,8 @@ class DiskPartition final : public service::Partition {
 
 }  // namespace
 
-Result<void> DiskAppender::append(int partition, std::string_view, std::span<const std::byte> value) {
-  return log_->append(partition, value);
+Result<void> DiskAppender::append(int partition, std::string_view key, std::span<const std::byte> value) {
+  return log_->append(partition, value, key.empty());
 }
 
 Result<bool> DiskAppender::flush(std::chrono::milliseconds wait) {
@@ -158,7 +158,7 @@ Result<bool> DiskAppender::flush(std::chrono::milliseconds wait) {
 }
 
 std::size_t DiskAppender::waiting() const noexcept {
-  return log_->full() ? std::numeric_limits<std::size_t>::max() : 0;
+  return log_->takes_controls() ? 0 : std::numeric_limits<std::size_t>::max();
 }
 
 Result<std::unique_ptr<service::Backend>> DiskBackend::open(DiskLog& log) {

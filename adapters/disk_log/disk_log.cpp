@@ -135,12 +135,12 @@ Result<void> DiskLog::begin() {
   return {};
 }
 
-Result<void> DiskLog::append(int partition, std::span<const std::byte> message) {
+Result<void> DiskLog::append(int partition, std::span<const std::byte> message, bool control) {
   Partition& to = *partitions_[static_cast<std::size_t>(partition)];
   {
     const std::lock_guard lock{mutex_};
     if (broken_) return *broken_;
-    if (full_) return *full_;
+    if (full_ && (!control || nothing_left_)) return *full_;
   }
   {
     const std::lock_guard lock{to.mutex};
@@ -148,7 +148,7 @@ Result<void> DiskLog::append(int partition, std::span<const std::byte> message) 
     if (!written && written.error().code == Errc::io) {
       const std::lock_guard state{mutex_};
       stop_taking();
-      to.refused = true;
+      nothing_left_ = to.refused = true;
       return *full_;
     }
     if (!written) return written.error();
@@ -174,6 +174,11 @@ Result<bool> DiskLog::flush(std::chrono::milliseconds wait) {
 std::optional<Error> DiskLog::full() const {
   const std::lock_guard lock{mutex_};
   return full_;
+}
+
+bool DiskLog::takes_controls() const noexcept {
+  const std::lock_guard lock{mutex_};
+  return !nothing_left_;
 }
 
 Position DiskLog::end(int partition) const noexcept { return partitions_[static_cast<std::size_t>(partition)]->end; }
@@ -267,6 +272,7 @@ void DiskLog::look_for_room() {
   if (free < least_free_) stop_taking();
   else if (full_ && room) {
     full_.reset();
+    nothing_left_ = false;
     options_.log("the log in " + options_.directory.string() + " has room again");
   }
 }

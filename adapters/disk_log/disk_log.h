@@ -49,12 +49,14 @@ class DiskLog {
     return partition_directory(options_.directory, partition);
   }
 
-  // Readable when it returns, durable after the next flush(). An error if there is no room.
-  stream::Result<void> append(int partition, std::span<const std::byte> message);
+  // Readable when it returns, durable after the next flush(). An error if there is no room. A control record takes what
+  // is left for reports and state, too: without beats nothing would be judged.
+  stream::Result<void> append(int partition, std::span<const std::byte> message, bool control = false);
   // Waits until everything appended so far is durable. False: not within `wait`.
   stream::Result<bool> flush(std::chrono::milliseconds wait);
   // Set while the disk has no room: nothing can be appended.
   [[nodiscard]] std::optional<stream::Error> full() const;
+  [[nodiscard]] bool takes_controls() const noexcept;
 
   [[nodiscard]] stream::Position end(int partition) const noexcept;  // where the next entry will be
   // Waits until the partition's end is behind `position`. False: not within `wait`.
@@ -95,6 +97,7 @@ class DiskLog {
   std::optional<LogClock> clock_;
   std::uint64_t appended_ = 0, wanted_ = 0, synced_ = 0;  // entries: the first that are to be, and are, durable
   std::optional<stream::Error> full_, broken_;  // broken: a sync failed, and the pages that it was for may be lost
+  bool nothing_left_ = false;                   // a write found no room, not even for control records
   bool stopping_ = false;
   std::thread thread_;  // last: it begins when all else is there
 };

@@ -105,12 +105,12 @@ TEST_CASE("a log without room refuses what is appended, says so once, and takes 
   {
     const FullDisk full{4096};
     const std::string large(8192, 'x');
-    for (int tries = 0; tries < 3; ++tries) CHECK(appender.append(0, {}, bytes(large)).error().code == Errc::io);
-    CHECK(appender.append(1, {}, bytes("small")).error().code == Errc::io);
+    for (int tries = 0; tries < 3; ++tries) CHECK(appender.append(0, "job", bytes(large)).error().code == Errc::io);
+    CHECK(appender.append(1, "job", bytes("small")).error().code == Errc::io);
     CHECK(appender.flush(0ms).error().message.find("make room on the disk") != std::string::npos);
     CHECK(appender.waiting() > 1'000'000);
   }
-  while (!appender.append(0, {}, bytes("again"))) std::this_thread::yield();
+  while (!appender.append(0, "job", bytes("again"))) std::this_thread::yield();
   CHECK(messages(log->directory_of(0)) == std::vector<std::string>{"again"});
   REQUIRE(log.lines.size() == 2);
   CHECK(log.lines[0].find("nothing is taken until there is room") != std::string::npos);
