@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include "adapters/formats/json.h"
 #include "adapters/formats/printable.h"
@@ -50,6 +52,11 @@ std::size_t keep_answer(char* from, std::size_t size, std::size_t count, void* a
   return size * count;
 }
 
+// Called at least once a second while libcurl works.
+int goes_on(void* given_up, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const std::atomic<bool>*>(given_up)->load() ? 1 : 0;
+}
+
 bool loopback(const std::string& url) {
   const auto parsed = net::parse_url("http" + url.substr(url.find("://")));
   return parsed && (parsed->host == "localhost" || parsed->host == "::1" || parsed->host.starts_with("127."));
@@ -66,7 +73,11 @@ struct Transfer {
   std::unique_ptr<CURL, EndEasy> easy;
   std::unique_ptr<curl_slist, EndList> recipients, headers;
   std::optional<Command> command;
-  std::optional<Outcome> over;  // before it began
+  std::optional<Outcome> over;
+  // Of a mail, which has a thread: libcurl waits for the answer to its last line inside of curl_multi_perform().
+  std::thread thread;
+  std::atomic<bool> ended{false}, given_up{false};
+  CURLcode code = CURLE_OK;
   Clock::time_point until{};
 
   template <class Value>
@@ -121,6 +132,10 @@ Result<void> Transfer::prepare_mail() {
   set(CURLOPT_READDATA, &source);
   set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(source.text.size()));
   set(CURLOPT_UPLOAD, 1L);
+  set(CURLOPT_FORBID_REUSE, 1L);  // else curl_easy_cleanup() says goodbye, and waits for the answer
+  set(CURLOPT_NOPROGRESS, 0L);
+  set(CURLOPT_XFERINFOFUNCTION, goes_on);
+  set(CURLOPT_XFERINFODATA, &given_up);
   return {};
 }
 
@@ -207,8 +222,10 @@ struct Sender::State {
   std::map<std::string, std::unique_ptr<Transfer>> transfers;  // by receiver
 
   ~State() {
+    for (auto& [name, transfer] : transfers) transfer->given_up = true;
     for (auto& [name, transfer] : transfers)
-      if (transfer->easy) curl_multi_remove_handle(multi.get(), transfer->easy.get());
+      if (transfer->thread.joinable()) transfer->thread.join();
+      else if (transfer->easy) curl_multi_remove_handle(multi.get(), transfer->easy.get());
   }
 };
 
@@ -236,6 +253,12 @@ void Sender::start(Outgoing message) {
     else transfer->over = failed(command.error().message);
   } else if (auto ready = transfer->prepare(state_->timeout); !ready) {
     transfer->over = failed(ready.error().message);
+  } else if (receiver.medium == Medium::mail) {
+    transfer->thread = std::thread{[t = transfer.get(), multi = state_->multi.get()] {
+      t->code = curl_easy_perform(t->easy.get());
+      t->ended = true;
+      curl_multi_wakeup(multi);
+    }};
   } else {
     curl_multi_add_handle(state_->multi.get(), transfer->easy.get());
   }
@@ -276,6 +299,10 @@ std::vector<std::pair<std::string, Outcome>> Sender::work(std::chrono::milliseco
     if (transfer.command && !transfer.over) {
       if (const auto why = transfer.command->ended()) transfer.over = why->empty() ? Outcome{} : failed(*why);
       else if (Clock::now() >= transfer.until) transfer.over = failed("it does not end in time");
+    }
+    if (transfer.ended) {
+      transfer.thread.join();
+      transfer.over = transfer.outcome_of(transfer.code);
     }
     if (!transfer.over) {
       ++at;

@@ -20,8 +20,8 @@ struct Outcome {
   std::optional<std::chrono::seconds> retry_after;  // asked for by the server
 };
 
-// Sends messages by libcurl and by commands, one at a time for each receiver and all of them side by side, within one
-// thread. wake() may be called by any.
+// Sends messages by libcurl and by commands, one at a time for each receiver and all of them side by side. Touched by
+// one thread; wake() may be called by any.
 class Sender {
  public:
   explicit Sender(std::chrono::milliseconds timeout = std::chrono::seconds{30});

@@ -97,6 +97,16 @@ class Mail(Folder):
             status = teller.wait_for_result("failed", 2)
             self.assertEqual(status["receivers"]["mailto:later@site.example"]["waiting"], 1)
 
+    def test_a_slow_server_delays_neither_other_receivers_nor_the_end(self):
+        with MailServer("slow") as server, Sink() as sink:
+            with Teller("mailto:ops@site.example", f"webhook:{sink.url}/", "--relay", f"smtp://localhost:{server.port}", "--time-out", 60000) as teller:
+                teller("fire", 1)
+                wait_for(lambda: (server.folder / "slow").exists(), what="the mail")
+                teller("fire", 2)
+                sink.wait_for(2)
+                teller.process.stdin.close()
+                self.assertEqual(teller.process.wait(20), 0)
+
     def test_the_mail_of_an_ended_job_has_the_verdict_and_its_files(self):
         (self.folder / "llama.log").write_bytes(bytes(range(256)) * 40)
         (self.folder / "llama.core").write_bytes(b"x" * (26 << 20))

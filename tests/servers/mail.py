@@ -48,6 +48,7 @@ def serve(port, folder, options):
 
         async def handle_DATA(self, server, session, envelope):
             if "slow" in options:
+                (folder / "slow").touch()
                 await asyncio.sleep(3600)
             Keep.count += 1
             encrypted = server.transport.get_extra_info("ssl_object") is not None
