@@ -8,7 +8,7 @@ export NINJA_STATUS='[%f/%t %es] '
 
 packages_to_build=(g++ cmake ninja-build pkg-config ccache git python3
   flatbuffers-compiler libflatbuffers-dev liblua5.4-dev libvectorscan-dev libre2-dev libsimdjson-dev libfmt-dev
-  libprotobuf-dev protobuf-compiler libcli11-dev libxxhash-dev libzstd-dev libsnappy-dev librdkafka-dev doctest-dev nlohmann-json3-dev libbenchmark-dev
+  libprotobuf-dev protobuf-compiler libcli11-dev libxxhash-dev libzstd-dev zlib1g-dev libsnappy-dev librdkafka-dev doctest-dev nlohmann-json3-dev libbenchmark-dev
   libboost1.81-dev libcurl4-openssl-dev libssl-dev libyaml-cpp-dev prometheus-cpp-dev clang libbpf-dev)
 packages_to_fuzz=(clang-16 libclang-rt-16-dev)
 packages_to_lint=(clang-16 clang-format-14 clang-tidy-16)

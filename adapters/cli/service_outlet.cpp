@@ -13,6 +13,7 @@
 #include "adapters/formats/json.h"
 #include "adapters/http/api.h"
 #include "adapters/http/page/page.h"
+#include "adapters/sources/gzip.h"
 #include "adapters/wrap/run_directory.h"
 #include "adapters/wrap/wrap.h"
 
@@ -87,13 +88,14 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
                             });
   };
   if (live_ != nullptr)
-    providers.ingest = [this](std::string_view format, const std::string& source, std::string message,
-                              http::Providers::Done done) {
-      const auto to = live_->posted_to(format, source);
+    providers.ingest = [this](http::Providers::Posted post, http::Providers::Done done) {
+      const auto to = live_->posted_to(post.format, post.source);
       if (!to) return done(to.error());
+      auto plain = sources::plain_body(std::move(post.message), post.encoding);
+      if (!plain) return done(plain.error());
       sources::Message posted;
       posted.source = *to;
-      posted.bytes = std::move(message);
+      posted.bytes = std::move(*plain);
       posted.done = [done = std::move(done)](const stream::Result<void>& taken) {
         if (taken) done(std::string{});
         else done(taken.error());

@@ -30,9 +30,7 @@ void add_ingest(Server& server, const char* path, std::string_view format, const
       [ingest, format](const Request& request, Answer answer) {
         const auto source = request.query.find("source");
         const bool json = request.type.starts_with("application/json");
-        if (!request.encoding.empty() && request.encoding != "identity" && request.encoding != "snappy")
-          return answer(failure(415, "bad_data", "Content-Encoding '" + request.encoding + "': send it without"));
-        ingest(format, source == request.query.end() ? std::string{} : source->second, request.body,
+        ingest({format, source == request.query.end() ? std::string{} : source->second, request.body, request.encoding},
                [json, answer = std::move(answer)](stream::Result<std::string> done) {
                  if (!done) return answer(failure(done.error()));
                  answer(json ? Response{200, "application/json", "{}"} : Response{200, "application/x-protobuf", ""});

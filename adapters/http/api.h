@@ -26,8 +26,13 @@ struct Providers {
   std::function<void(const Query&, std::string text, Done done)> push;
   // The same of messages as the log has them (formats/telemetry.h); the JSON value is the whole answer.
   std::function<void(std::string body, std::string encoding, Done done)> push_telemetry;
-  // What other programs post: a message of this format for the source of this name (empty: the only one).
-  std::function<void(std::string_view format, const std::string& source, std::string message, Done done)> ingest;
+  // What other programs post: a message of this format, in this Content-Encoding, for the source of this name (empty:
+  // the only one).
+  struct Posted {
+    std::string_view format;
+    std::string source, message, encoding;
+  };
+  std::function<void(Posted posted, Done done)> ingest;
 };
 
 // /-/healthy, /-/ready, /-/reload (POST), /metrics, /api/v1/{jobs,alerts,rules,verdicts,status}, /api/v1/push (POST),

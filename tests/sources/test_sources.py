@@ -1,5 +1,6 @@
 """What other programs say reaches the log of a service without Kafka: posted, scraped, or read from files."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -8,6 +9,8 @@ import sys
 import tempfile
 import threading
 import unittest
+import urllib.error
+import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 sys.dont_write_bytecode = True
@@ -168,6 +171,30 @@ class TestSources(unittest.TestCase):
         with open(kmsg, "a", encoding="utf-8") as file:
             file.write("4,1,5,-;NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n SUBSYSTEM=pci\n")
         wait_for(lambda: any("fallen off" in line for _, line in service.lines("k")), 20, "the line")
+
+    def test_a_request_may_be_compressed_by_gzip_and_a_broken_one_is_refused(self):
+        service = self.service({"name": "x", "format": "otlp_metrics", "post": True})
+        points = [{"asDouble": 3.5, "attributes": [{"key": "rank", "value": {"stringValue": "4"}}]}]
+        body = json.dumps({"resourceMetrics": [{"resource": {"attributes": [{"key": "job_id", "value": {"stringValue": "z"}}]},
+                                                "scopeMetrics": [{"metrics": [{"name": "loss", "gauge": {"dataPoints": points}}]}]}]}).encode()
+
+        def post(content):
+            request = urllib.request.Request(f"http://127.0.0.1:{service.port()}/v1/metrics", content,
+                                             {"Content-Type": "application/json", "Content-Encoding": "gzip"})
+            try:
+                with urllib.request.urlopen(request, timeout=30) as answer:
+                    return answer.status, answer.read()
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code, error.read()
+
+        self.assertEqual(post(gzip.compress(body)), (200, b"{}"))
+        self.assertEqual(service.values("z"), [(4, {"loss": 3.5})])
+        for wrong in (gzip.compress(body)[:-20], b"no gzip"):
+            status, text = post(wrong)
+            self.assertEqual(status, 400)
+            self.assertIn(b"no gzip stream, or cut short", text)
+        self.assertEqual(post(gzip.compress(bytes(80 << 20)))[0], 413)
 
     def test_a_post_for_which_there_is_no_source_says_what_to_add(self):
         service = self.service({"name": "x", "format": "otlp_metrics", "post": True})
