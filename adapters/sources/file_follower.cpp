@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "adapters/formats/json.h"
@@ -32,17 +33,20 @@ namespace {
 
 constexpr auto between_reads = 250ms;
 constexpr auto between_looks = 2s;  // for new files
-constexpr auto line_patience = 5s;  // a line without an end is taken as it is
+constexpr auto line_patience = 5s;  // a line without an end is then taken, a file without its name closed
 constexpr std::size_t most_at_once = 256u << 10, longest_line = 64u << 10;
 constexpr std::size_t most_devices_bytes = 64u << 10;
 
 // Of one file, as the state remembers it.
 struct Place {
-  std::uint64_t inode = 0, generation = 0;  // generation: one more each time it was cut
-  std::uint64_t position = 0;               // the log has what lies before
-  std::uint64_t next = 0;                   // if greater: the log may have what lies before this
-  std::uint64_t mark = 0;                   // of the bytes before `position`: a file that was written anew has others
+  std::uint64_t inode = 0;
+  std::uint64_t generation = 0;  // when it was begun, as inodes are used again; one more when it was cut
+  std::uint64_t position = 0;    // the log has what lies before
+  std::uint64_t next = 0;        // if greater: the log may have what lies before this
+  std::uint64_t mark = 0;        // of the bytes before `position`: a file that was written anew has others
 };
+
+using Key = std::tuple<std::string, std::string, std::uint64_t>;  // source, path, inode
 
 struct Followed {
   std::size_t source = 0, of_places = 0;
@@ -50,9 +54,11 @@ struct Followed {
   File file;
   Place place;
   bool device = false;
-  bool replaced = false;  // another file has its name: it is read to its end
-  std::string chunk;      // on its way: from position to next
-  Clock::time_point grew{};
+  bool replaced = false;   // another file has its name: it is read to its end
+  bool over = false;       // it was replaced or deleted, and is read to its end
+  std::string chunk = {};  // on its way: from position to next
+  std::uint64_t size = 0;
+  Clock::time_point grew = Clock::now();  // when its size last changed
 };
 
 std::optional<struct stat> stat_of(int descriptor) {
@@ -71,7 +77,18 @@ std::uint64_t mark_of(int descriptor, std::uint64_t position) {
   return hash;
 }
 
-File open_file(const std::string& path) { return File{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; }
+File open_file(const std::string& path, bool links) {
+  return File{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | (links ? 0 : O_NOFOLLOW))};
+}
+
+std::uint64_t new_generation() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+}
+
+// Whether it names one file. Anyone may make a file that another pattern finds: those are taken only where they are
+// regular files, and no links, which would be read with the service's rights.
+bool names_one(std::string_view pattern) { return pattern.find_first_of("*?[{") == pattern.npos; }
 
 std::string host_name() {
   char name[256] = {};
@@ -106,11 +123,12 @@ struct FileFollower::State {
   const fs::path path;
   const std::function<void(const std::string& line)> log;
   const std::string host = host_name();
-  std::map<std::string, Place> remembered;  // by path
-  std::set<std::string> begun;              // sources whose files were looked for before
+  std::map<Key, Place> remembered;
+  std::set<std::string> begun;  // sources whose files were looked for before
   std::vector<Followed> files;
   std::string written, complaint;
-  std::set<std::string> absent;  // places without a file, that the log names
+  std::set<std::string> absent;   // places without a file, that the log names
+  std::set<std::string> refused;  // places that found what is not followed, that the log names
   Clock::time_point next_look{};
   std::mutex mutex;  // of what follows
   std::condition_variable woken;
@@ -132,25 +150,33 @@ struct FileFollower::State {
     std::error_code error;
     if (!fs::exists(path, error)) return;
     const auto text = journal::read_whole(path);
-    const Json all = text ? Json::parse(*text, nullptr, false) : Json{};
-    if (!all.is_object()) return complain(path.string() + " is not ours: files are followed from their ends");
-    for (const auto& name : all.value("sources", Json::array())) begun.insert(name.get<std::string>());
-    const Json places = all.value("files", Json::object());
-    for (const auto& [name, of] : places.items())
-      remembered[name] = {of.value("inode", std::uint64_t{0}), of.value("generation", std::uint64_t{0}),
-                          of.value("position", std::uint64_t{0}), of.value("next", std::uint64_t{0}),
-                          of.value("mark", std::uint64_t{0})};
+    try {
+      const Json all = Json::parse(text ? *text : std::string{});
+      std::set<std::string> sources;
+      for (const Json& name : all.at("sources")) sources.insert(name.get_ref<const std::string&>());
+      std::map<Key, Place> places;
+      for (const Json& of : all.at("files")) {
+        const auto number = [&](const char* name) { return of.at(name).get_ref<const Json::number_unsigned_t&>(); };
+        places[{of.at("source").get_ref<const std::string&>(), of.at("path").get_ref<const std::string&>(),
+                number("inode")}] = {number("inode"), number("generation"), number("position"), number("next"),
+                                     number("mark")};
+      }
+      begun = std::move(sources), remembered = std::move(places);
+    } catch (const Json::exception&) { complain(path.string() + " is not ours: files are followed from their ends"); }
   }
+  Key key_of(const Followed& file) const { return {role.sources()[file.source].name, file.path, file.place.inode}; }
   Result<void> write_state() {
-    Json places = Json::object();
+    Json places = Json::array();
     for (const Followed& file : files)
-      if (!file.device && !file.replaced) remembered[file.path] = file.place;
-    for (const auto& [name, place] : remembered)
-      places[name] = {{"inode", place.inode},
-                      {"generation", place.generation},
-                      {"position", place.position},
-                      {"next", place.next},
-                      {"mark", place.mark}};
+      if (!file.device) remembered[key_of(file)] = file.place;
+    for (const auto& [key, place] : remembered)
+      places.push_back(Json{{"source", std::get<0>(key)},
+                            {"path", std::get<1>(key)},
+                            {"inode", place.inode},
+                            {"generation", place.generation},
+                            {"position", place.position},
+                            {"next", place.next},
+                            {"mark", place.mark}});
     std::string text = formats::dump({{"sources", begun}, {"files", places}}) + '\n';
     if (text == written) return {};
     std::error_code error;
@@ -184,45 +210,64 @@ struct FileFollower::State {
       log("source " + role.sources()[source].name + ": no file is " + pattern + " yet");
   }
   void follow(std::size_t source, std::size_t place, const std::string& name, bool first) {
-    const auto known = std::find_if(files.begin(), files.end(),
-                                    [&](const Followed& file) { return file.path == name && !file.replaced; });
+    const std::string& pattern = role.sources()[source].files[place];
+    const bool one = names_one(pattern);
     struct stat now {};
-    if (::stat(name.c_str(), &now) != 0 || S_ISDIR(now.st_mode)) return;
-    const auto inode = static_cast<std::uint64_t>(now.st_ino);
-    if (known != files.end()) {
-      if (known->device || known->place.inode == inode) return;
-      known->replaced = true;
-      return begin(source, place, name, {inode, 0, 0, 0, 0});
+    if ((one ? ::stat(name.c_str(), &now) : ::lstat(name.c_str(), &now)) != 0 || S_ISDIR(now.st_mode)) return;
+    if (!S_ISREG(now.st_mode) && !(one && S_ISCHR(now.st_mode))) {
+      if (refused.insert(pattern).second && log)
+        log("source " + role.sources()[source].name + ": " + name + " is not followed, since " + pattern +
+            " finds it and it is not a regular file: name the file itself");
+      return;
     }
+    const auto inode = static_cast<std::uint64_t>(now.st_ino);
+    bool known = false;
+    for (Followed& file : files) {
+      if (file.source != source || file.path != name) continue;
+      if (file.device) return;
+      file.replaced = file.place.inode != inode;
+      known = known || !file.replaced;
+    }
+    if (known) return;
     if (S_ISCHR(now.st_mode)) return begin_device(source, place, name);
-    const auto before = remembered.find(name);
-    if (before == remembered.end())
-      return begin(source, place, name, {inode, 0, first ? static_cast<std::uint64_t>(now.st_size) : 0, 0, 0});
-    if (before->second.inode == inode) return begin(source, place, name, before->second);
-    // It was rotated while this program did not run: what was not read has another name.
-    begin_rotated(source, place, name, before->second);
-    begin(source, place, name, {inode, 0, 0, 0, 0});
+    Place at{inode, new_generation(), first ? static_cast<std::uint64_t>(now.st_size) : 0, 0, 0};
+    const std::string& of = role.sources()[source].name;
+    for (auto i = remembered.lower_bound({of, name, 0}); i != remembered.end();) {
+      const auto before = i++;
+      if (std::get<0>(before->first) != of || std::get<1>(before->first) != name) break;
+      if (before->second.inode == inode) at = before->second;
+      else if (!begin_rotated(source, place, name, before->second)) remembered.erase(before);
+    }
+    begin(source, place, name, at, name, one);
   }
-  void begin(std::size_t source, std::size_t place, const std::string& name, Place at, const std::string& from = {}) {
-    File file = open_file(from.empty() ? name : from);
-    if (!file) return complain("cannot read " + name + ": " + std::strerror(errno));
+  void begin(std::size_t source, std::size_t place, const std::string& name, Place at, const std::string& from,
+             bool links) {
+    File file = open_file(from, links);
+    if (!file) return complain("cannot read " + from + ": " + std::strerror(errno));
+    const auto now = stat_of(file.get());
+    if (!now || !S_ISREG(now->st_mode) || now->st_ino != at.inode) return;  // changed just now: the next look sees it
     if (at.mark == 0) at.mark = mark_of(file.get(), at.position);
-    files.push_back({source, place, name, std::move(file), at, false, !from.empty(), {}, Clock::now()});
+    files.push_back({source, place, name, std::move(file), at, false, from != name});
   }
-  void begin_rotated(std::size_t source, std::size_t place, const std::string& name, const Place& at) {
+  // What was rotated while this program did not run has another name. False: it is gone.
+  bool begin_rotated(std::size_t source, std::size_t place, const std::string& name, const Place& at) {
+    for (const Followed& file : files)
+      if (file.source == source && file.path == name && file.place.inode == at.inode) return true;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator{fs::path{name}.parent_path(), error}) {
       struct stat other {};
-      if (::stat(entry.path().c_str(), &other) != 0 || other.st_ino != at.inode || !S_ISREG(other.st_mode)) continue;
-      return begin(source, place, name, at, entry.path().string());
+      if (::lstat(entry.path().c_str(), &other) != 0 || other.st_ino != at.inode || !S_ISREG(other.st_mode)) continue;
+      begin(source, place, name, at, entry.path().string(), false);
+      return true;
     }
     if (log) log(name + " was replaced, and the rest of the file before is gone");
+    return false;
   }
   void begin_device(std::size_t source, std::size_t place, const std::string& name) {
-    File file = open_file(name);
+    File file = open_file(name, true);
     if (!file) return complain("cannot read " + name + ": " + std::strerror(errno));
     ::lseek(file.get(), 0, SEEK_END);
-    files.push_back({source, place, name, std::move(file), {}, true, false, {}, Clock::now()});
+    files.push_back({source, place, name, std::move(file), {}, true});
   }
 
   // ---- what they hold
@@ -235,6 +280,8 @@ struct FileFollower::State {
     if (!now) return;
     Place& at = file.place;
     const auto size = static_cast<std::uint64_t>(now->st_size);
+    if (std::exchange(file.size, size) != size) file.grew = Clock::now();
+    const bool silent = Clock::now() - file.grew >= line_patience;
     if (size < at.position || (size > at.position && mark_of(file.file.get(), at.position) != at.mark))
       at = {at.inode, at.generation + 1, 0, 0, 0};
     if (size < at.next) at.next = 0;
@@ -243,11 +290,11 @@ struct FileFollower::State {
     file.chunk.resize(static_cast<std::size_t>(std::min<std::uint64_t>(most, size - at.position)));
     const ssize_t got = ::pread(file.file.get(), file.chunk.data(), file.chunk.size(), static_cast<off_t>(at.position));
     file.chunk.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    file.over = silent && file.chunk.empty() && (file.replaced || now->st_nlink == 0);
     if (again || file.chunk.empty()) return;
     const std::size_t end = file.chunk.rfind('\n');
     if (end != std::string::npos) file.chunk.resize(end + 1);
-    else if (file.chunk.size() < longest_line && !file.replaced && Clock::now() - file.grew < line_patience)
-      file.chunk.clear();
+    else if (file.chunk.size() < longest_line && !silent) file.chunk.clear();
     at.next = at.position + file.chunk.size();
   }
   static void read_device(Followed& file) {
@@ -269,8 +316,8 @@ struct FileFollower::State {
     if (file.device) {
       message.labels["host"] = host;
     } else {
-      message.producer = "file/" + host + file.path + '#' + std::to_string(file.place.inode) + '.' +
-                         std::to_string(file.place.generation);
+      message.producer = "file/" + role.sources()[file.source].name + '/' + host + file.path + '#' +
+                         std::to_string(file.place.inode) + '.' + std::to_string(file.place.generation);
       message.number = file.place.position;
     }
     message.done = [this, index](const Result<void>& done) {
@@ -308,16 +355,16 @@ struct FileFollower::State {
     }
     for (std::size_t i = 0; i < files.size(); ++i) {
       Followed& file = files[i];
-      if (file.chunk.empty() || not_taken.contains(i)) continue;
-      if (!file.device) {
-        file.place.position = file.place.next;
-        file.place.mark = mark_of(file.file.get(), file.place.position);
-      }
-      file.grew = Clock::now();
+      if (file.chunk.empty() || file.device || not_taken.contains(i)) continue;
+      file.place.position = file.place.next;
+      file.place.mark = mark_of(file.file.get(), file.place.position);
     }
     if (!not_taken.empty()) complain("files wait: the log takes nothing");
     else complaint.clear();
-    std::erase_if(files, [](const Followed& file) { return file.replaced && file.chunk.empty(); });
+    std::erase_if(files, [this](const Followed& file) {
+      if (file.over) remembered.erase(key_of(file));
+      return file.over;
+    });
     return any && not_taken.empty();
   }
 

@@ -21,8 +21,10 @@ void extract_from_files(ingest::Source& source);
 
 // Follows the files of each source that has some, from the byte that the log has: also over a rotation (a new file
 // under the name, the old one read to its end), a truncation (it begins anew) and restarts of this program. Files that
-// are there at the first start of a source are read from their ends. A character device, such as /dev/kmsg, is read
-// from now on. Owned by the service's command; works on a thread of its own.
+// are there at the first start of a source are read from their ends. A file that was deleted is closed once it is read
+// and was silent for a while. A pattern with a wildcard takes regular files alone; a place without one may be a link,
+// or a character device, such as /dev/kmsg, which is read from now on. Owned by the service's command; works on a
+// thread of its own.
 class FileFollower {
  public:
   // `state`: a file that remembers how far each file was read.

@@ -22,7 +22,8 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t most_waiting_bytes = 32u << 20;
-constexpr std::size_t most_places = 100'000;  // of nodes and jobs, which the role's thread has not taken yet
+constexpr std::size_t most_places = 100'000;    // of nodes and jobs, which the role's thread has not taken yet
+constexpr std::size_t most_translators = 1000;  // of a source: each is a function of its labels, and can be made anew
 constexpr auto patience = 10s;
 constexpr auto between_lines = 60s;  // of the log, for a source and reason
 
@@ -81,6 +82,7 @@ struct LiveRole::State final : ingest::Output {
     for (const auto& [label, value] : message.labels) mapping.labels.try_emplace(label, value);
     auto made = ingest::Translator::make(mapping, &options.nodes);
     if (!made) return Error{Errc::refused, "source " + mapping.name + ": " + made.error().message};
+    if (known.size() >= most_translators) known.clear();
     return &known.emplace(message.labels, std::move(*made)).first->second;
   }
 

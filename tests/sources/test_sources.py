@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,13 @@ class Service(Embedded):
     def values(self, job):
         return [(record.get("rank"), record["values"]) for record in self.records() if record.get("job") == job and "values" in record]
 
+    def places(self):
+        """The file that remembers how far files were read."""
+        return next(self.folder.glob("state/**/followed.json"), None)
+
+    def open_files(self):
+        return [os.readlink(one) for one in pathlib.Path(f"/proc/{self.process.pid}/fd").iterdir() if one.is_symlink()]
+
     def kill(self):
         self.process.kill()
         self.process.wait()
@@ -129,7 +137,9 @@ class TestSources(unittest.TestCase):
         (logs / "llama").mkdir(parents=True)
         rank0 = logs / "llama/train-rank0.out"
         rank0.write_text("before the first start\n")
-        service = self.service({"name": "logs", "format": "logs_plain", "files": [f"{logs}/{{job}}/*-rank{{rank}}.out"]})
+        pattern = f"{logs}/{{job}}/*-rank{{rank}}.out"
+        service = self.service({"name": "logs", "format": "logs_plain", "files": [pattern]},
+                               {"name": "also", "format": "logs_plain", "files": [f"{logs}/*/*-rank1.out"], "labels": {"job_id": "also"}})
         expected = []
 
         def write(path, *lines, mode="a"):
@@ -140,7 +150,7 @@ class TestSources(unittest.TestCase):
         def all_there():
             wait_for(lambda: sorted(line for _, line in service.lines("llama")) == sorted(expected), 30, f"{len(expected)} lines")
 
-        wait_for((self.folder / "state/tocsin/followed.json").exists, 20, "the places")
+        wait_for(service.places, 20, "the places")
         write(rank0, "one", "two")
         all_there()
         rank0.rename(logs / "llama/train-rank0.out.1")
@@ -148,8 +158,33 @@ class TestSources(unittest.TestCase):
         write(rank0, "to the new file")
         all_there()
         write(rank0, "cut, and begun anew", mode="w")
-        write(logs / "llama/train-rank1.out", "another rank")
+        rank1 = logs / "llama/train-rank1.out"
+        write(rank1, "another rank")
         all_there()
+        wait_for(lambda: service.lines("also") == [(None, "another rank")], 20, "the line in the other source that has the file")
+
+        # What is deleted is closed after a silence, in which rank 0 has written nothing: then a line comes in two pieces.
+        deleted = logs / "llama/train-rank2.out"
+        write(deleted, "deleted soon")
+        all_there()
+        deleted.unlink()
+        wait_for(lambda: not any("train-rank2.out" in name for name in service.open_files()), 20, "the deleted file closed")
+        wait_for(lambda: "train-rank2.out" not in service.places().read_text(), 20, "the deleted file forgotten")
+        with open(rank0, "a", encoding="utf-8") as file:
+            file.write("a line in ")
+        write(rank1, "between the pieces")
+        all_there()
+        write(rank0, "two pieces")
+        expected[-1] = "a line in two pieces"
+        write(deleted, "a new file of this name")
+        all_there()
+
+        # Killed while an old file may still be written to.
+        rank0.rename(logs / "llama/train-rank0.out.3")
+        write(rank0, "to the next file")
+        all_there()
+        service.process.send_signal(signal.SIGSTOP)
+        write(logs / "llama/train-rank0.out.3", "the rest of the old file")
         service.kill()
         write(rank0, "while nobody reads")
         rank0.rename(logs / "llama/train-rank0.out.2")
@@ -158,6 +193,39 @@ class TestSources(unittest.TestCase):
         service.ready()
         all_there()
         self.assertEqual({rank for rank, line in service.lines("llama") if line == "another rank"}, {1})
+
+    def test_a_pattern_with_a_wildcard_takes_regular_files_alone(self):
+        for name in ("secret", "own.log"):
+            (self.folder / name).write_text("")
+        (self.folder / "link.log").symlink_to(self.folder / "secret")
+        (self.folder / "named").symlink_to(self.folder / "secret")
+        service = self.service(*({"name": name, "format": "logs_plain", "files": [pattern], "labels": {"job_id": name}} for name, pattern in (
+            ("found", f"{self.folder}/*.log"), ("device", "/dev/zer[o]"), ("named", f"{self.folder}/named"))))
+        for name in (f"source found: {self.folder}/link.log is not followed", "source device: /dev/zero is not followed"):
+            wait_for(lambda name=name: any(name in line for line in list(service.log)), 20, name)
+        wait_for(service.places, 20, "the places")
+        for name in ("secret", "own.log"):
+            with open(self.folder / name, "a", encoding="utf-8") as file:
+                file.write(f"a line of {name}\n")
+        wait_for(lambda: service.lines("named") and service.lines("found"), 20, "lines")
+        self.assertEqual([service.lines(job) for job in ("named", "found", "device")], [[(None, "a line of secret")], [(None, "a line of own.log")], []])
+        self.assertNotIn("/dev/zero", service.open_files())
+
+    def test_places_that_are_not_ours_are_named_and_files_are_followed_from_their_ends(self):
+        log = self.folder / "x.log"
+        log.write_text("before\n")
+        service = self.service({"name": "logs", "format": "logs_plain", "files": [str(log)], "labels": {"job_id": "x"}})
+        wait_for(service.places, 20, "the places")
+        place = {"source": "logs", "path": str(log), "inode": 1, "generation": 1, "position": "x", "next": 1, "mark": 1}
+        for i, wrong in enumerate(({"sources": [1], "files": []}, {"sources": ["logs"], "files": {"/x": 5}}, {"sources": ["logs"], "files": [place]})):
+            service.kill()
+            service.places().write_text(json.dumps(wrong))
+            service.start()
+            wait_for(lambda: any("followed.json is not ours" in line for line in list(service.log)), 20, "the complaint")
+            wait_for(lambda wrong=wrong: json.loads(service.places().read_text()) != wrong, 20, "the places")
+            with open(log, "a", encoding="utf-8") as file:
+                file.write(f"line {i}\n")
+            wait_for(lambda i=i: service.lines("x") == [(None, f"line {n}") for n in range(i + 1)], 20, "the line")
 
     def test_a_line_of_the_kernel_s_log_goes_to_the_jobs_of_its_node(self):
         kmsg = self.folder / "kmsg"
