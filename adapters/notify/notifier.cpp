@@ -229,7 +229,11 @@ void Notifier::State::start_due() {
   for (const std::string& name : queue.receivers()) {
     if (sender.busy(name) || back_offs[name].next > now) continue;
     auto message = queue.front(name);
-    if (!message) continue;
+    if (!message) {
+      if (message.error().code != stream::Errc::not_found)
+        settle(name, {Outcome::Result::failed, message.error().message, {}});
+      continue;
+    }
     // The secrets and the server of today, also for a message of yesterday.
     for (const Receiver& one : options.receivers)
       if (one.name == name) message->receiver = one;
@@ -240,8 +244,7 @@ void Notifier::State::start_due() {
 void Notifier::State::settle(const std::string& receiver, const Outcome& outcome) {
   using Result = Outcome::Result;
   BackOff& back_off = back_offs[receiver];
-  const std::optional<Outgoing> message = outcome.result == Result::refused ? queue.front(receiver) : std::nullopt;
-  if (outcome.result != Result::failed) queue.pop(receiver);
+  const std::string subject = outcome.result != Result::failed ? queue.pop(receiver) : "";
   std::string before;
   {
     const std::lock_guard lock{mutex};
@@ -250,8 +253,7 @@ void Notifier::State::settle(const std::string& receiver, const Outcome& outcome
     before = std::exchange(shown.last_error, outcome.reason);
   }
   if (outcome.result == Result::refused)
-    say(fmt::format("{} refuses '{}', which is given up: {}", receiver, message ? message->subject : "",
-                    outcome.reason));
+    say(fmt::format("{} refuses '{}', which is given up: {}", receiver, subject, outcome.reason));
   else if (outcome.result == Result::failed && before != outcome.reason)
     say(fmt::format("{} cannot be reached and is retried: {}", receiver, outcome.reason));
   else if (outcome.result == Result::sent && !before.empty()) say(receiver + " can be reached again");
@@ -340,8 +342,9 @@ void Notifier::State::run() {
       });
       const bool made = !messages.empty();
       for (Message& message : messages) enqueue(std::move(message));
-      for (const auto& [receiver, line] : queue.expire(wall())) {
+      for (const auto& [receiver, line, dropped] : queue.expire(wall())) {
         say(receiver + ": " + line);
+        if (!dropped) continue;
         const std::lock_guard lock{mutex};
         ++status_of(receiver).results["dropped"];
       }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "adapters/formats/alert_form.h"
 #include "adapters/formats/json.h"
@@ -87,12 +88,27 @@ Result<Queue> Queue::open(const std::filesystem::path& root, const std::string& 
   return queue;
 }
 
-void Queue::load(const std::string& file) {
+void Queue::load(const std::string& file, bool again) {
   const auto text = directory_->read(file);
-  const auto message = text ? message_from(*text) : std::nullopt;
-  if (!message) return static_cast<void>(directory_->remove(file));
+  if (!text && text.error().code == Errc::not_found) return;
+  if (!text) {
+    if (!again) lines_.push_back({"unknown", "a message waits until it can be read: " + text.error().message, false});
+    return unread_.push_back(file);
+  }
+  const auto message = message_from(*text);
+  if (!message) return set_aside("unknown", file);
   entries_[message->receiver.name].push_back({file, {}, message->subject, message->made, text->size()});
   bytes_ += text->size();
+}
+
+// Beside the directories of the processes, which may be removed.
+void Queue::set_aside(const std::string& receiver, const std::string& file) {
+  std::error_code error;
+  const auto to = root_ / (file + ".damaged");
+  std::filesystem::rename(path_ / file, to, error);
+  lines_.push_back(
+      {receiver, fmt::format("{} holds no message that this version can read, and is dropped; {}",
+                             (path_ / file).string(), error ? error.message() : "it is kept as " + to.string())});
 }
 
 void Queue::adopt(bool remove) {
@@ -143,19 +159,25 @@ std::vector<std::string> Queue::receivers() const {
   return names;
 }
 
-std::optional<Outgoing> Queue::front(const std::string& receiver) {
+Result<Outgoing> Queue::front(const std::string& receiver) {
   auto& entries = entries_[receiver];
   while (!entries.empty()) {
-    if (entries.front().message) return entries.front().message;
+    if (entries.front().message) return *entries.front().message;
     const auto text = directory_->read(entries.front().file);
-    if (auto message = text ? message_from(*text) : std::nullopt) return message;
+    if (!text && text.error().code != Errc::not_found) return text.error();
+    if (auto message = text ? message_from(*text) : std::nullopt) return std::move(*message);
+    set_aside(receiver, entries.front().file);
     drop(entries, 0);
   }
-  return std::nullopt;
+  return Error{Errc::not_found, "nothing waits"};
 }
 
-void Queue::pop(const std::string& receiver) {
-  if (auto& entries = entries_[receiver]; !entries.empty()) drop(entries, 0);
+std::string Queue::pop(const std::string& receiver) {
+  auto& entries = entries_[receiver];
+  if (entries.empty()) return {};
+  std::string subject = entries.front().subject;
+  drop(entries, 0);
+  return subject;
 }
 
 void Queue::drop(std::deque<Entry>& entries, std::size_t at) {
@@ -165,11 +187,11 @@ void Queue::drop(std::deque<Entry>& entries, std::size_t at) {
   if (!entry.file.empty()) static_cast<void>(directory_->remove(entry.file));
 }
 
-std::vector<std::pair<std::string, std::string>> Queue::expire(stream::Time now) {
-  std::vector<std::pair<std::string, std::string>> dropped;
+std::vector<Queue::Line> Queue::expire(stream::Time now) {
+  for (const std::string& file : std::exchange(unread_, {})) load(file, true);
   const auto tell = [&](const std::string& receiver, const Entry& entry, const char* why) {
-    dropped.emplace_back(receiver,
-                         fmt::format("'{}' of {} is dropped: {}", entry.subject, formats::time_text(entry.made), why));
+    lines_.push_back(
+        {receiver, fmt::format("'{}' of {} is dropped: {}", entry.subject, formats::time_text(entry.made), why)});
   };
   for (auto& [receiver, entries] : entries_)
     while (!entries.empty() && now - entries.front().made > limits_.age) {
@@ -186,7 +208,7 @@ std::vector<std::pair<std::string, std::string>> Queue::expire(stream::Time now)
     tell(oldest->first, oldest->second.front(), "too much waits");
     drop(oldest->second, 0);
   }
-  return dropped;
+  return std::exchange(lines_, {});
 }
 
 std::size_t Queue::waiting(const std::string& receiver) const {
@@ -212,7 +234,7 @@ Result<void> Queue::keep_state(const std::string& state) {
 
 void Queue::close() {
   std::error_code error;
-  if (directory_ && bytes_ == 0) std::filesystem::remove_all(path_, error);
+  if (directory_ && bytes_ == 0 && unread_.empty()) std::filesystem::remove_all(path_, error);
   else if (directory_) static_cast<void>(directory_->remove(state_file));
 }
 

@@ -42,12 +42,18 @@ class Queue {
   void adopt(bool remove);
   // The error says why it waits in memory, or that it is dropped.
   [[nodiscard]] stream::Result<void> add(Outgoing message);
-  // Of each receiver the first. Read from disk; a file that cannot be read is dropped.
+  // Of each receiver the first, read from disk. A file that holds no message is set aside. The error: not_found,
+  // nothing waits; or the disk cannot be read now, and the message stays.
   [[nodiscard]] std::vector<std::string> receivers() const;
-  [[nodiscard]] std::optional<Outgoing> front(const std::string& receiver);
-  void pop(const std::string& receiver);
-  // Drops what is too old, or too much; a line for each that says so.
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> expire(stream::Time now);  // receiver, line
+  [[nodiscard]] stream::Result<Outgoing> front(const std::string& receiver);
+  std::string pop(const std::string& receiver);  // its subject
+  // Drops what is too old, or too much. A line for each that says so, and for what happened since the last call.
+  struct Line {
+    std::string receiver, text;
+    bool dropped = true;  // false: a message is kept that cannot be read now
+    bool operator==(const Line&) const = default;
+  };
+  [[nodiscard]] std::vector<Line> expire(stream::Time now);
 
   [[nodiscard]] std::size_t waiting(const std::string& receiver) const;
   [[nodiscard]] std::size_t waiting() const;
@@ -69,13 +75,16 @@ class Queue {
     stream::Time made{};
     std::uint64_t bytes = 0;
   };
-  void load(const std::string& file);
+  void load(const std::string& file, bool again = false);
+  void set_aside(const std::string& receiver, const std::string& file);
   void drop(std::deque<Entry>& entries, std::size_t at);
 
   Limits limits_;
   std::filesystem::path root_, path_;
   std::optional<journal::OpenDirectory> directory_;
   std::map<std::string, std::deque<Entry>> entries_;  // by receiver
+  std::vector<std::string> unread_;                   // files that could not be read when they were found
+  std::vector<Line> lines_;                           // for the next expire()
   std::uint64_t bytes_ = 0, memory_bytes_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "adapters/notify/queue.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/notify/notices.h"
 #include "tests/scratch.h"
@@ -21,6 +22,10 @@ Outgoing message(const std::string& receiver, std::uint64_t id, std::int64_t mad
                std::string(bytes, 'x') + "\n\0y"};
   out.receiver.name = receiver;
   return out;
+}
+
+std::string message_file(const Outgoing& message) {
+  return fmt::format("{:020}-{:016x}.msg", stream::nanoseconds(message.made), message.id);
 }
 
 Queue opened(const std::filesystem::path& root, const std::string& own, Queue::Limits limits = {}) {
@@ -80,13 +85,13 @@ TEST_CASE("what is too old or too much is dropped, the oldest first, with a line
   CHECK(queue.add(message("slack", 3, 3001, 1000)));
   auto lines = queue.expire(at(3700));
   REQUIRE(lines.size() == 1);
-  CHECK(lines[0] == std::pair<std::string, std::string>{
-                        "mail", "'subject 1' of 2026-05-28 20:26:40 UTC is dropped: it could not be sent in time"});
+  CHECK(lines[0] ==
+        Queue::Line{"mail", "'subject 1' of 2026-05-28 20:26:40 UTC is dropped: it could not be sent in time"});
   CHECK(queue.add(message("slack", 4, 3002, 1000)));
   lines = queue.expire(at(3701));
   REQUIRE(lines.size() == 1);
-  CHECK(lines[0].first == "mail");
-  CHECK(lines[0].second.find("'subject 2'") == 0);
+  CHECK(lines[0].receiver == "mail");
+  CHECK(lines[0].text.starts_with("'subject 2'"));
   CHECK(queue.waiting("slack") == 2);
 }
 
@@ -104,12 +109,62 @@ TEST_CASE("where the disk takes nothing messages wait in memory, up to their bou
   CHECK(queue.waiting() == 0);
 }
 
-TEST_CASE("a message that was torn costs itself alone") {
+TEST_CASE("a message that was torn costs itself alone, is kept aside, and is named once as dropped") {
   const Scratch scratch;
+  const std::string torn = "00000000000000000001-0000000000000001.msg", whole = message_file(message("mail", 1));
   { CHECK(opened(scratch.path(), "a").add(message("mail", 1))); }
-  scratch.file("a/00000000000000000001-0000000000000001.msg", "{\"version\":1,");
-  scratch.file("a/00000000000000000002-0000000000000001.msg", "");
+  scratch.file("a/" + torn, "{\"version\":1,");
   Queue queue = opened(scratch.path(), "a");
   CHECK(queue.waiting() == 1);
+  CHECK(queue.front("mail")->id == 1);
+  const std::string kept = (scratch / (torn + ".damaged")).string();
+  CHECK(std::filesystem::exists(kept));
+  auto lines = queue.expire(at(0));
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0] == Queue::Line{"unknown", (scratch / "a" / torn).string() +
+                                               " holds no message that this version can read, and is dropped; it is "
+                                               "kept as " +
+                                               kept});
+
+  scratch.file("a/" + whole, "damaged while it waits");
+  CHECK(queue.front("mail").error().code == stream::Errc::not_found);
+  lines = queue.expire(at(0));
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].receiver == "mail");
+  CHECK(lines[0].text.find(whole) != std::string::npos);
+  CHECK(std::filesystem::exists(scratch / (whole + ".damaged")));
+  CHECK(queue.waiting() == 0);
+  CHECK(queue.bytes() == 0);
+}
+
+TEST_CASE("a message that cannot be read now waits until it can") {
+  const Scratch scratch;
+  const auto file = scratch / "a" / message_file(message("mail", 1)), elsewhere = scratch / "elsewhere";
+  const auto goes_away = [&] {  // no file is there that can be read
+    std::filesystem::rename(file, elsewhere);
+    std::filesystem::create_directory(file);
+  };
+  const auto comes_back = [&] {
+    std::filesystem::remove(file);
+    std::filesystem::rename(elsewhere, file);
+  };
+  {
+    Queue queue = opened(scratch.path(), "a");
+    CHECK(queue.add(message("mail", 1)));
+    goes_away();
+    CHECK(queue.front("mail").error().code == stream::Errc::io);
+    CHECK(queue.waiting("mail") == 1);
+    comes_back();
+    CHECK(queue.front("mail")->id == 1);
+  }
+  goes_away();
+  Queue queue = opened(scratch.path(), "a");
+  const auto lines = queue.expire(at(0));
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].text.find(file.string()) != std::string::npos);
+  CHECK_FALSE(lines[0].dropped);
+  CHECK(queue.expire(at(0)).empty());
+  comes_back();
+  CHECK(queue.expire(at(0)).empty());
   CHECK(queue.front("mail")->id == 1);
 }
