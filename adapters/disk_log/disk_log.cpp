@@ -94,9 +94,18 @@ fs::path partition_directory(const fs::path& directory, int partition) {
 // A job's partition follows from their number, so that it cannot change while the log has entries.
 Result<void> DiskLog::check_layout() {
   const auto there = partitions_in(options_.directory);
-  if (!there && there.error().code == Errc::not_found)
+  if (!there && there.error().code == Errc::not_found) {
+    int found = 0;
+    while (directory_.holds(partition_directory({}, found))) ++found;
+    if (found > 0 && found != options_.partitions)
+      return Error{Errc::refused, "the log in " + options_.directory.string() + " has no file " +
+                                      std::string{layout_name} + " any more: it has directories of " +
+                                      std::to_string(found) + " partitions, and log.partitions is " +
+                                      std::to_string(options_.partitions) +
+                                      ": write log.partitions: " + std::to_string(found) + ", or restore that file"};
     return directory_.write(std::string{layout_name},
                             std::string{layout_form} + std::to_string(options_.partitions) + '\n');
+  }
   if (!there) return there.error();
   if (*there == options_.partitions) return {};
   const std::string count = std::to_string(*there);

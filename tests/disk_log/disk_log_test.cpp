@@ -97,6 +97,21 @@ TEST_CASE("one process uses a log at a time, and the number of partitions stays"
   CHECK(Opened{scratch / "log"}.log);
 }
 
+TEST_CASE("a log whose file layout is lost begins with the partitions that are there, and with no others") {
+  const test::Scratch scratch;
+  REQUIRE(Opened{scratch / "log"}.log);
+  std::filesystem::remove(scratch / "log" / "layout");
+  Opened other{scratch / "log", 3};
+  REQUIRE_FALSE(other.log);
+  CHECK(other.log.error().code == Errc::refused);
+  CHECK(other.log.error().message ==
+        "the log in " + (scratch / "log").string() +
+            " has no file layout any more: it has directories of 2 partitions, and log.partitions is 3: write "
+            "log.partitions: 2, or restore that file");
+  REQUIRE(Opened{scratch / "log"}.log);
+  CHECK(std::filesystem::exists(scratch / "log" / "layout"));
+}
+
 TEST_CASE("a log without room refuses what is appended, says so once, and takes records again when there is room") {
   const test::Scratch scratch;
   Opened log{scratch / "log"};
