@@ -158,19 +158,28 @@ Result<void> PushRole::open() {
   return flushed.error();
 }
 
+// Null: it is not remembered, and not to be made.
+std::set<int>* PushRole::partitions_of(const std::string& source, bool make) {
+  if (const auto found = sources_.find(source); found != sources_.end()) return &found->second;
+  auto older = older_.extract(source);
+  if (older.empty() && !make) return nullptr;
+  if (sources_.size() >= limits_.sources / 2) older_ = std::exchange(sources_, {});
+  return older.empty() ? &sources_[source] : &sources_.insert(std::move(older)).position->second;
+}
+
 Result<void> PushRole::append(const formats::PushedEntry& entry) {
   if (!entry.job.empty()) {
     const auto to = static_cast<int>(stream::murmur2(entry.job) % static_cast<std::uint32_t>(partitions_));
-    if (!entry.source.empty()) sources_[entry.source].insert(to);
+    if (!entry.source.empty()) partitions_of(entry.source, true)->insert(to);
     if (seen_) seen_(entry.node, entry.job);
     return appender_->append(to, entry.job, entry.message);
   }
   std::set<int> everywhere;
   for (int partition = 0; partition < partitions_; ++partition) everywhere.insert(everywhere.end(), partition);
-  const auto known = sources_.find(entry.source);
-  for (const int partition : known != sources_.end() ? known->second : everywhere)
+  const std::set<int>* known = partitions_of(entry.source, false);
+  for (const int partition : known != nullptr ? *known : everywhere)
     if (auto appended = appender_->append(partition, {}, entry.message); !appended) return appended;
-  if (entry.last && known != sources_.end()) sources_.erase(known);
+  if (entry.last) sources_.erase(entry.source);
   return {};
 }
 

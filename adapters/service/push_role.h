@@ -26,6 +26,7 @@ struct PushCounts {
 // Of the pushes that are not answered yet.
 struct PushLimits {
   std::size_t requests = 128, bytes = 32u << 20;  // of their texts
+  std::size_t sources = 100'000;                  // that are remembered, answered or not
 };
 // Half of the server's connections are left to probes and readers; a body of any size that it takes fits.
 [[nodiscard]] PushLimits push_limits(std::size_t connections, std::size_t body_size);
@@ -60,6 +61,7 @@ class PushRole {
   std::span<const Request> handle_some(std::span<const Request> requests);
   stream::Result<void> open();
   stream::Result<void> append(const formats::PushedEntry& entry);
+  std::set<int>* partitions_of(const std::string& source, bool make);
 
   const OpenAppender open_;
   std::function<void(std::string_view node, std::string_view job)> seen_;
@@ -67,7 +69,8 @@ class PushRole {
   std::unique_ptr<Appender> appender_;  // from the first push on; another one after an error
   int partitions_ = 0;                  // of the log
   // Where records of each source went: its watermarks follow them. Those of a source that is not here go everywhere.
-  std::map<std::string, std::set<int>, std::less<>> sources_;
+  // Once half of the limit is in `sources_` they become `older_`, and those that were there are forgotten.
+  std::map<std::string, std::set<int>> sources_, older_;
   std::mutex mutex_;  // of what follows
   std::condition_variable asked_;
   Requests waiting_;

@@ -4,6 +4,9 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -11,6 +14,7 @@
 #include <vector>
 
 #include "adapters/kafka_service/kafka_backend.h"
+#include "schemas/codec.h"
 #include "tests/kafka/mock_cluster.h"
 
 using namespace tocsin;
@@ -47,6 +51,27 @@ class Client {
 
 service::OpenAppender opens(const MockCluster& cluster) {
   return [address = cluster.address()] { return kafka_service::TelemetryAppender::open(address); };
+}
+
+// A log of four partitions that takes everything; `watermarks` has where those of each push went.
+struct Partitions : service::Appender {
+  explicit Partitions(std::vector<int>& to) : watermarks(to) {}
+  stream::Result<int> partitions(std::chrono::milliseconds) const override { return 4; }
+  stream::Result<void> append(int partition, std::string_view job, std::span<const std::byte>) override {
+    if (job.empty()) watermarks.push_back(partition);
+    return {};
+  }
+  stream::Result<bool> flush(std::chrono::milliseconds) override { return true; }
+  std::size_t waiting() const noexcept override { return 0; }
+  std::vector<int>& watermarks;
+};
+
+std::string posted(const stream::Entry& entry) {
+  const auto message = schemas::encode(entry);
+  const auto length = static_cast<std::uint32_t>(message.size());
+  std::string text(sizeof length, '\0');
+  std::memcpy(text.data(), &length, sizeof length);
+  return text.append(reinterpret_cast<const char*>(message.data()), message.size());
 }
 
 const std::string line = R"({"line":"step 1"})", refusal = "too many pushes wait for the log: push again later";
@@ -97,4 +122,43 @@ TEST_CASE("a role that ends answers whoever waits, and refuses what comes later"
   role.stop();
   client.push(line);
   CHECK(client.answers(2) == std::vector<std::string>{"taken", "this instance is stopping: push to another one"});
+}
+
+TEST_CASE("a role remembers a bounded number of sources, and the watermarks of others go to all partitions") {
+  std::vector<int> watermarks;
+  service::PushLimits limits;
+  limits.sources = 4;
+  service::PushRole role{[&]() -> stream::Result<std::unique_ptr<service::Appender>> {
+                           return std::unique_ptr<service::Appender>{std::make_unique<Partitions>(watermarks)};
+                         },
+                         limits};
+  const auto push = [&](const stream::Entry& entry) {
+    std::promise<bool> taken;
+    role.push_telemetry(posted(entry), {}, [&](const auto& pushed) { taken.set_value(static_cast<bool>(pushed)); });
+    CHECK(taken.get_future().get());
+  };
+  const auto records_of = [&](std::string_view source) {
+    schemas::EntryBuilder entry;
+    entry.about("j");
+    entry.line({}, schemas::EntryBuilder::rank(0), "step 1");
+    stream::Entry sent = entry.entry();
+    sent.origin_source = source;
+    push(sent);
+  };
+  const auto partitions_of = [&](std::string_view source) {
+    watermarks.clear();
+    schemas::EntryBuilder entry;
+    entry.watermark(source, stream::at_nanoseconds(1));
+    push(entry.entry());
+    return watermarks.size();
+  };
+  records_of("seldom");
+  records_of("often");
+  CHECK(partitions_of("seldom") == 1);
+  for (const char* other : {"a", "b", "c", "d"}) {
+    records_of(other);
+    CHECK(partitions_of("often") == 1);
+  }
+  CHECK(partitions_of("seldom") == 4);
+  CHECK(partitions_of("often") == 1);
 }
