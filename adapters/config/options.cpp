@@ -235,8 +235,9 @@ const OptionOf<Receiver> of_receivers[] = {
      [](Receiver& r) -> Place { return &r.group; }},
     {{"repeat", "How often an alert that fires is notified again. 0s: never.", Form::plain, 0, 30 * 24 * 60 * minute},
      [](Receiver& r) -> Place { return &r.repeat; }},
-    {{"limit", "Messages an hour; later alerts wait until there is room, and come in one message.", Form::plain, 1,
-      100'000},
+    {{"limit",
+      "Messages an hour; later alerts wait until there is room. 0: 60, and for PagerDuty as many as there are.",
+      Form::plain, 0, 100'000},
      [](Receiver& r) -> Place { return &r.limit; }},
 };
 

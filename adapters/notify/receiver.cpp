@@ -289,6 +289,7 @@ Result<Receiver> complete(Receiver receiver, const std::string& relay) {
   if (receiver.from.empty() && receiver.medium == Medium::mail && is_address(receiver.user))
     receiver.from = receiver.user;
   if (receiver.name.empty()) receiver.name = name_of(receiver);
+  if (receiver.limit == 0 && receiver.medium != Medium::pagerduty) receiver.limit = usual_limit;
   return receiver;
 }
 

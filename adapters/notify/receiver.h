@@ -42,7 +42,7 @@ struct Receiver {
 
   std::chrono::milliseconds group{30'000};         // what comes within this time is one message
   std::chrono::milliseconds repeat{4 * 3600'000};  // while it fires; 0: never
-  std::uint64_t limit = 60;                        // messages an hour
+  std::uint64_t limit = 0;                         // messages an hour; 0: usual_limit, and none for PagerDuty
 
   // What complete() finds in the address.
   Medium medium = Medium::webhook;
@@ -53,6 +53,8 @@ struct Receiver {
 
 // Where mail goes out that an address mailto: names: smtp[s]://[USER@]HOST[:PORT]/[?from=…&password_file=…&ca_file=…].
 inline constexpr std::string_view usual_relay = "smtp://localhost:25";
+
+inline constexpr std::uint64_t usual_limit = 60;
 
 // Reads the address, whose parameters (?severity=critical&password_file=…) set what the receiver has not set itself.
 // The error says what is wrong and what to write; it never contains a secret.

@@ -1,6 +1,7 @@
 #include "adapters/notify/router.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "stream/values/digest.h"
@@ -28,6 +29,14 @@ bool fits(const std::map<std::string, std::vector<std::string>>& wanted,
 
 // One message for each alert, and none for the ends of jobs.
 bool one_by_one(const Receiver& receiver) { return receiver.medium == Medium::pagerduty; }
+
+// What goes first: beginnings, the most severe, the newest.
+std::tuple<bool, stream::Severity, Time> urgency(const Alert& alert) {
+  return {alert.firing, alert.severity, alert.at};
+}
+
+// The end of an alert whose beginning was notified goes whatever the limit is.
+bool only_resolves(const Alert& alert, bool first) { return !alert.firing && !first; }
 
 std::uint64_t id_of(const Message& message, const Receiver& receiver) {
   std::uint64_t id = stream::hash_text(receiver.name);
@@ -126,7 +135,7 @@ Time Router::held_until(std::size_t receiver, Time now) const {
   const auto within = std::find_if(sent.begin(), sent.end(), [now](Time at) { return at > now - hour; });
   const auto count = static_cast<std::size_t>(sent.end() - within);
   const auto limit = static_cast<std::size_t>(receivers_[receiver].limit);
-  return count < limit ? stream::long_ago : *(sent.end() - static_cast<std::ptrdiff_t>(limit)) + hour;
+  return limit == 0 || count < limit ? stream::long_ago : *(sent.end() - static_cast<std::ptrdiff_t>(limit)) + hour;
 }
 
 Time Router::repeat_due(std::size_t receiver, const Notified& notified, const Known& known) const {
@@ -138,19 +147,23 @@ Time Router::repeat_due(std::size_t receiver, const Notified& notified, const Kn
 
 void Router::send(Message message, Time now, std::vector<Message>& out) {
   Line& line = lines_[message.receiver];
-  std::stable_sort(message.items.begin(), message.items.end(), [](const auto& a, const auto& b) {
-    return std::pair{a.alert.firing, a.alert.severity} > std::pair{b.alert.firing, b.alert.severity};
-  });
+  std::stable_sort(message.items.begin(), message.items.end(),
+                   [](const auto& a, const auto& b) { return urgency(a.alert) > urgency(b.alert); });
   message.at = now;
   message.id = id_of(message, receivers_[message.receiver]);
   if (message.items.size() > most_items) {
     message.more = message.items.size() - most_items;
     message.items.resize(most_items);
   }
-  message.left_out = std::exchange(line.left_out, 0);
-  line.sent.push_back(now);
-  while (!line.sent.empty() && line.sent.front() <= now - hour) line.sent.pop_front();
-  if (const Time until = held_until(message.receiver, now); until > now) message.held_until = until;
+  const bool counts = message.ended || message.items.empty() ||
+                      std::any_of(message.items.begin(), message.items.end(),
+                                  [](const auto& item) { return !only_resolves(item.alert, item.first); });
+  if (counts) {
+    message.left_out = std::exchange(line.left_out, 0);
+    if (receivers_[message.receiver].limit > 0) line.sent.push_back(now);
+    while (!line.sent.empty() && line.sent.front() <= now - hour) line.sent.pop_front();
+    if (const Time until = held_until(message.receiver, now); until > now) message.held_until = until;
+  }
   out.push_back(std::move(message));
 }
 
@@ -174,13 +187,22 @@ void Router::collect(std::size_t receiver, Time now, const Permitted& permitted,
   Message message;
   message.receiver = receiver;
   const bool group = line.group_due <= now;
-  bool left = false;  // what waits still
+  Time left = stream::never;  // when what waits still is due
+  std::vector<std::pair<const Known*, Notified*>> notifiable;
   for (auto& [id, notified] : line.notified) {
     const Known& known = alerts_.at(id);
     const bool tell = (notified.pending && group) || repeat_due(receiver, notified, known) <= now;
     if (!tell || known.away) continue;
-    if (!permitted(known.owner) || held()) {
-      left = left || notified.pending;
+    if (permitted(known.owner)) notifiable.emplace_back(&known, &notified);
+    else if (notified.pending) left = line.group_due;
+  }
+  std::stable_sort(notifiable.begin(), notifiable.end(),
+                   [](const auto& a, const auto& b) { return urgency(a.first->alert) > urgency(b.first->alert); });
+  for (const auto& [one_known, one_notified] : notifiable) {
+    const Known& known = *one_known;
+    Notified& notified = *one_notified;
+    if (held() && !only_resolves(known.alert, notified.number == 0)) {
+      if (notified.pending) left = std::min(left, held_until(receiver, now));
       continue;
     }
     message.items.push_back({known.alert, notified.number == 0});
@@ -198,7 +220,7 @@ void Router::collect(std::size_t receiver, Time now, const Permitted& permitted,
     }
     notified = {known.alert.number, now, false};
   }
-  if (group && !left) line.group_due = stream::never;
+  if (group) line.group_due = left;
   if (!message.items.empty() || (line.left_out > 0 && !held())) send(std::move(message), now, out);
 }
 
@@ -236,9 +258,13 @@ Time Router::next_due() const {
     const Line& line = lines_[i];
     Time own = line.group_due;
     if (!line.ended.empty() || line.left_out > 0) own = stream::long_ago;
-    for (const auto& [id, notified] : line.notified) own = std::min(own, repeat_due(i, notified, alerts_.at(id)));
+    for (const auto& [id, notified] : line.notified) {
+      const Known& known = alerts_.at(id);
+      own = std::min(own, repeat_due(i, notified, known));
+      if (notified.pending && only_resolves(known.alert, notified.number == 0)) next = std::min(next, line.group_due);
+    }
     if (own == stream::never) continue;
-    const Time held = line.sent.size() < receivers_[i].limit
+    const Time held = receivers_[i].limit == 0 || line.sent.size() < receivers_[i].limit
                           ? stream::long_ago
                           : *(line.sent.end() - static_cast<std::ptrdiff_t>(receivers_[i].limit)) + hour;
     next = std::min(next, std::max(own, held));

@@ -81,7 +81,7 @@ class Router {
     stream::Severity least{};
     std::map<std::uint64_t, Notified> notified;  // by alert
     stream::Time group_due = stream::never;
-    std::deque<stream::Time> sent;  // within the last hour
+    std::deque<stream::Time> sent;  // within the last hour, of what the limit counts
     std::size_t left_out = 0;
     std::deque<std::pair<Owner, Ended>> ended;
   };

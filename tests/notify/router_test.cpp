@@ -238,6 +238,56 @@ TEST_CASE("beyond the limit alerts wait, and the last message before says until 
   CHECK(messages[0].left_out == 1);
 }
 
+TEST_CASE("the end of an alert is notified whatever the limit is, once for its group, and counts for none") {
+  Receiver receiver = test::receiver("webhook:https://example.org/hook");
+  receiver.limit = 2, receiver.group = 10s;
+  Outbox outbox{receiver};
+  for (const std::uint64_t id : {1, 2}) outbox.report(hang(id), 0);
+  CHECK(outbox.due(10).size() == 1);
+  outbox.report(hang(3), 10);
+  CHECK(outbox.due(20).size() == 1);
+  outbox.report(hang(4), 20);
+  CHECK(outbox.due(30).empty());
+  outbox.report(resolved(hang(1)), 30);
+  outbox.report(resolved(hang(2)), 35);
+  CHECK(outbox.router.next_due() == at(40));
+  CHECK(outbox.due(39).empty());
+
+  const auto ends = outbox.due(40);
+
+  REQUIRE(ends.size() == 1);
+  CHECK(ids(ends[0]).size() == 2);
+  CHECK_FALSE(ends[0].held_until);
+  CHECK(outbox.router.next_due() == at(3610));
+  CHECK(ids(outbox.due(3610).at(0)) == std::vector<std::uint64_t>{4});
+}
+
+TEST_CASE("of what waits for the limit the most severe goes first, and among them the newest") {
+  Receiver receiver = test::receiver("pagerduty:?key_file=/etc/key&limit=1");
+  receiver.group = 0ms;
+  Outbox outbox{receiver};
+  outbox.report(hang(9), 0);
+  CHECK(outbox.due(0).size() == 1);
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    stream::AlertTransition t = id <= 2 ? test::slow_input(id) : hang(id);
+    t.at = at(static_cast<std::int64_t>(id));
+    outbox.report(t, 10);
+  }
+  std::vector<std::uint64_t> order;
+  for (std::int64_t hour = 1; hour <= 4; ++hour)
+    for (const Message& message : outbox.due(hour * 3600)) order.push_back(message.items.at(0).alert.id);
+  CHECK(order == std::vector<std::uint64_t>{4, 3, 2, 1});
+}
+
+TEST_CASE("PagerDuty gets a whole storm at once where no limit is configured") {
+  Outbox outbox{test::receiver("pagerduty:?key_file=/etc/key")};
+  for (std::uint64_t id = 1; id <= 345; ++id) outbox.report(hang(id), 0);
+  CHECK(outbox.due(30).size() == 345);
+  for (std::uint64_t id = 1; id <= 345; ++id) outbox.report(resolved(hang(id)), 40);
+  CHECK(outbox.due(70).size() == 345);
+  CHECK(outbox.router.next_due() == stream::never);
+}
+
 TEST_CASE("at the end nothing waits for its group, and for the limit only where there is a later") {
   for (const bool last : {false, true}) {
     Receiver receiver = test::receiver("webhook:https://example.org/hook");
