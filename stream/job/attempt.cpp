@@ -85,7 +85,7 @@ void Attempt::end_by_event(Time time, Time arrival, std::string reason) {
 }
 
 void Attempt::end_unseen() {
-  if (!ended()) end_at(last_arrival_, "");
+  if (!ended()) end_at(last_arrival_, parts_.empty() ? "" : parts_.end_without_missing(last_arrival_).reason);
 }
 
 void Attempt::end_at(Time end, std::string reason) {

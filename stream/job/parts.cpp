@@ -16,8 +16,13 @@ std::optional<Parts::Start> Parts::start_in(const EventRecord& event) {
   return start;
 }
 
-bool Parts::lacks(const Start& start) const {
-  return !empty() && step_ == start.step &&
+bool Parts::lacks(const Start& start, Time arrival) const {
+  constexpr Duration joins_within = std::chrono::seconds{30};  // of the first end
+  Time first_end = never;
+  for (const auto& [name, part] : parts_)
+    if (part.ended) first_end = std::min(first_end, *part.ended);
+  const bool over = first_end != never && arrival > first_end + joins_within;
+  return !empty() && step_ == start.step && parts_.size() < expected_ && !over &&
          std::none_of(parts_.begin(), parts_.end(), [&](const auto& known) { return known.second.part == start.part; });
 }
 

@@ -29,8 +29,9 @@ class Parts {
   [[nodiscard]] static std::optional<Start> start_in(const EventRecord& event);
 
   [[nodiscard]] bool empty() const noexcept { return parts_.empty(); }
-  // Whether a part with this start belongs to the attempt: it is of the same step, and has not begun yet.
-  [[nodiscard]] bool lacks(const Start& start) const;
+  // Whether a part with this start, which arrived then, belongs to the attempt: it is of the same step, has not begun
+  // yet, parts are missing, and none ended half a minute ago: what begins then is another run.
+  [[nodiscard]] bool lacks(const Start& start, Time arrival) const;
   void add(const Start& start, std::string_view writes_as, std::optional<std::size_t> origin);
   [[nodiscard]] bool has_name(std::string_view name) const { return parts_.contains(name); }
   [[nodiscard]] const auto& names() const noexcept { return parts_; }  // by the name that it writes under
@@ -46,7 +47,12 @@ class Parts {
   // When it ends although parts are missing: two minutes after the last end, where no log of a part that has not ended
   // is read any more. Never: while one is.
   [[nodiscard]] Time given_up(const Origins& origins) const;
-  [[nodiscard]] End end_without_missing(Time at) const { return {at, worst_reason()}; }
+  // Whether the parts that are missing did well nobody knows: it has failed, was cancelled, or has no reason.
+  [[nodiscard]] End end_without_missing(Time at) const {
+    std::string reason = worst_reason();
+    if (reason == "completed") reason.clear();
+    return {at, std::move(reason)};
+  }
 
   static void fields(auto& self, auto& archive) {
     archive(1, self.step_), archive(2, self.expected_), archive(3, self.parts_), archive(4, self.last_end_);

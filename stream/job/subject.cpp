@@ -78,9 +78,9 @@ Attempt& Subject::begin(std::string name, const Entry& entry, Time log_clock) {
 }
 
 // That this part of an attempt belongs to; null: its attempt begins with it.
-Attempt* Subject::attempt_without(const Parts::Start& part) const {
+Attempt* Subject::attempt_without(const Parts::Start& part, Time arrival) const {
   for (auto one = attempts_.rbegin(); one != attempts_.rend(); ++one)
-    if (!(*one)->ended() && (*one)->parts().lacks(part)) return one->get();
+    if (!(*one)->ended() && (*one)->parts().lacks(part, arrival)) return one->get();
   return nullptr;
 }
 
@@ -93,7 +93,7 @@ Attempt* Subject::attempt_of(const Entry& entry, std::optional<std::size_t> orig
     if (attempt && attempt->over()) return nullptr;
     if (!attempt && tombstones_.contains(entry.attempt)) return nullptr;
     const auto part = start ? Parts::start_in(*start) : std::nullopt;
-    if (!attempt && part) attempt = attempt_without(*part);
+    if (!attempt && part) attempt = attempt_without(*part, entry.arrival);
     if (!attempt) attempt = &begin(std::string{entry.attempt}, entry, log_clock);
     if (part) attempt->add_part(*part, entry.attempt, origin);
     if (start) attempt->started();

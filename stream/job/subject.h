@@ -81,7 +81,7 @@ class Subject {
   };
   [[nodiscard]] static const EventRecord* event_named(const Entry& entry, std::string_view name);
   Attempt* attempt_of(const Entry& entry, std::optional<std::size_t> origin, Time log_clock);
-  [[nodiscard]] Attempt* attempt_without(const Parts::Start& part) const;
+  [[nodiscard]] Attempt* attempt_without(const Parts::Start& part, Time arrival) const;
   Attempt& begin(std::string name, const Entry& entry, Time log_clock);
   [[nodiscard]] Attempt* find(std::string_view attempt) const;
   bool advance_attempts(Time clock, TickBudget& budget);

@@ -129,6 +129,16 @@ TEST_CASE("an attempt ends two minutes after its last end if the other writer's 
   CHECK(w.verdicts().front() == "w0-1 failed 200");
 }
 
+TEST_CASE("an attempt of which a writer never began has no reason to have ended, though the others completed") {
+  Writers w;
+  w.start(0, 1, 0);
+  w.go_on(1, 60, {0});
+  w.end(0, 1, 60, "completed");
+  w.source_ends(0, 1, 61);
+  w.wait(62, 400);
+  CHECK(w.verdicts() == Verdicts{"w0-1 unknown 180"});
+}
+
 TEST_CASE("an attempt ends two minutes after its last end if a writer never began, or was killed") {
   Writers w;
   w.parts = 3;
@@ -158,6 +168,33 @@ TEST_CASE("a writer that begins again begins the next attempt, and the others jo
   CHECK(w.verdicts().back() == "w0-2 completed 90");
   w.heat(1, 2, 401), w.heat(0, 2, 402);
   CHECK(w.log.shard.counters().strays == 2);
+}
+
+TEST_CASE("a second run with the same name is another attempt: the first has all its writers, or ended half a minute ago") {
+  Writers full;
+  full.start(0, 1, 0), full.start(1, 1, 0);
+  full.go_on(1, 20, {0, 1});
+  full.start(2, 2, 20), full.start(3, 2, 21);
+  full.go_on(22, 40, {2, 3}, 2);
+  for (const int writer : {2, 3}) full.end(writer, 2, 40, "completed"), full.source_ends(writer, 2, 41);
+  full.source_ends(0, 1, 41), full.source_ends(1, 1, 41);
+  full.wait(42, 300);
+  REQUIRE(full.verdicts().size() == 2);
+  CHECK(full.verdicts().back() == "w2-2 completed 40");
+
+  Writers failed;
+  failed.parts = 3;
+  failed.start(0, 1, 0), failed.start(1, 1, 0);
+  failed.end(0, 1, 3, "failed"), failed.end(1, 1, 3, "failed");
+  failed.source_ends(0, 1, 4), failed.source_ends(1, 1, 4);
+  failed.wait(4, 60);
+  for (const int writer : {2, 0, 1}) failed.start(writer, 2, 61);
+  failed.go_on(62, 80, {0, 1, 2}, 2);
+  for (const int writer : {0, 1, 2}) failed.end(writer, 2, 80, "completed"), failed.source_ends(writer, 2, 81);
+  failed.wait(82, 400);
+  REQUIRE(failed.verdicts().size() == 2);
+  CHECK(failed.verdicts().front().starts_with("w0-1 failed"));
+  CHECK(failed.verdicts().back() == "w2-2 completed 80");
 }
 
 TEST_CASE("writers of another step are another attempt") {
