@@ -28,7 +28,8 @@ Result<std::unique_ptr<forward::Destination>> destination_of(const SendTo& to) {
   if (forward::is_http_address(to.address)) {
     auto service = service_of(to);
     if (!service) return service.error();
-    return std::unique_ptr<forward::Destination>{std::make_unique<forward::HttpDestination>(std::move(*service))};
+    return std::unique_ptr<forward::Destination>{
+        std::make_unique<forward::HttpDestination>(std::move(*service), write_line)};
   }
   const auto cluster = cluster_of(to.address);
   if (!cluster) return cluster.error();
@@ -62,6 +63,8 @@ void add_send_to(CLI::App& command, SendTo& to, bool needed) {
   auto* option = needed ? add_needed(command, "--to", to.address, "ADDRESS", text)
                         : add_option(command, "--to", to.address, "ADDRESS", text);
   const CLI::Validator known{[brokers = is_kafka_address()](const std::string& address) {
+                               if (address.find("://") == address.npos && address.ends_with(":9464"))
+                                 return "write http://" + address + " for a service, kafka://HOST:PORT for brokers";
                                if (!forward::is_http_address(address)) return brokers(address);
                                const auto service = forward::parse_http_address(address);
                                return service ? std::string{} : service.error().message;
@@ -80,8 +83,10 @@ wrap::EngineEntry forwarding_engine(const SendTo& to) {
     const auto sent = send(journal, to, true, engine.parent);
     if (!sent) return cannot(sent.error());
     if (sent->left > 0)
-      write_line(fmt::format("{} entries are not sent; later: tocsin forward {} --to {}", sent->left, journal.string(),
-                             to.address));
+      write_line(fmt::format("{} entries are not sent; later: tocsin forward {} --to {}{}{}", sent->left,
+                             journal.string(), to.address,
+                             to.token_file.empty() ? "" : " --token " + to.token_file.string(),
+                             to.ca_file.empty() ? "" : " --ca " + to.ca_file.string()));
     return 0;
   };
 }

@@ -1,5 +1,8 @@
 #include "adapters/wrap/wrap.h"
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <memory>
 
 #include "adapters/cli/commands.h"
@@ -52,11 +55,16 @@ int run_wrap(const WrapArguments& arguments) {
                     "--notify is for runs that are judged here; with --to write `notify:` into the configuration of "
                     "`tocsin run`");
     if (options.job.empty()) options.job = environment.job;
-    if (nodes > 1) environment.part = wrap::JobPart{wrap::host(), {}, nodes};
-    if (environment.part && options.job.empty()) {
+    const bool named = !options.job.empty();
+    if (nodes > 1) environment.part = wrap::JobPart{wrap::this_node(), {}, nodes};
+    if (environment.part && !named) {
       return cannot("wrap", nodes > 1 ? "--nodes needs the job's name, the same on each node: --job NAME"
                                       : "the ranks of one job need one name to be judged together: --job NAME");
     }
+    // A pid alone is that of many processes: in each container it is 1.
+    if (!named)
+      options.job = std::filesystem::path{options.command.front()}.filename().string() + '-' + wrap::host() + '-' +
+                    std::to_string(::getpid());
     options.part = std::move(environment.part);
     options.attempts = attempts_of_this_run();
     return wrap::wrap(options, forwarding_engine(to));
@@ -106,7 +114,8 @@ void add_wrap_command(CLI::App& app, int& status) {
   add_send_to(*command, arguments->to, false);
   add_option(*command, "--nodes", arguments->nodes, "N",
              "With --to: the job runs on N nodes, with a wrap on each (srun and mpirun say so themselves)")
-      ->check(CLI::Range(1, 100'000));
+      ->check(CLI::Range(1, 100'000))
+      ->needs(command->get_option("--to"));
   command
       ->add_option("--notify", arguments->notify,
                    "Tell this receiver of alerts and of the end: mailto:NAME@HOST (by the server in $TOCSIN_SMTP), "

@@ -6,6 +6,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <optional>
@@ -26,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t most_batch = 1u << 20;  // bytes before compression, unless one message has more
-constexpr std::chrono::milliseconds request_timeout{10'000}, first_back_off{250}, longest_back_off{15'000};
+constexpr std::chrono::milliseconds request_timeout{8'000}, first_back_off{250}, longest_back_off{15'000};
 constexpr std::string_view default_port = ":9464";
 constexpr int compression = 3;
 
@@ -68,9 +69,10 @@ Result<HttpAddress> parse_http_address(std::string_view text, const net::ClientT
 }
 
 struct HttpDestination::State {
-  explicit State(HttpAddress where) : address(std::move(where)) {}
+  State(HttpAddress where, Log to) : address(std::move(where)), log(std::move(to)) {}
 
   HttpAddress address;
+  Log log;
   boost::asio::io_context context;
   std::unique_ptr<net::Client> client;  // of the server in use; null: none yet
   std::size_t server = 0;
@@ -93,8 +95,8 @@ struct HttpDestination::State {
     for (;;) {
       auto not_open = co_await client->open();
       if (not_open) co_return std::move(*not_open);
-      net::Outcome outcome =
-          co_await client->send({"POST", "/api/v1/push", "application/vnd.tocsin.telemetry", "zstd", body}, Clock::now() + 1h);
+      net::Outcome outcome = co_await client->send(
+          {"POST", "/api/v1/push", "application/vnd.tocsin.telemetry", "zstd", body}, Clock::now() + 1h);
       if (!outcome.code.empty()) co_return outcome;
     }
   }
@@ -111,6 +113,25 @@ struct HttpDestination::State {
     context.run();
     return outcome;
   }
+  // The service will never take it as it is: in halves, down to the message that is to blame, which is left out.
+  void refused(const net::Outcome& outcome) {
+    Batch all = std::move(batches.front());
+    batches.pop_front();
+    if (all.messages == 1) {
+      --waiting;
+      if (log) log("a record is left out: " + address.servers[server].url + ": " + outcome.message);
+      return;
+    }
+    const std::size_t half = all.messages / 2;
+    std::size_t at = 0;
+    for (std::size_t message = 0; message < half; ++message) {
+      std::uint32_t size = 0;
+      std::memcpy(&size, all.frames.data() + at, sizeof size);
+      at += sizeof size + size;
+    }
+    batches.push_front({all.frames.substr(at), all.messages - half});
+    batches.push_front({all.frames.substr(0, at), half});
+  }
   void failed(const net::Outcome& outcome) {
     problem = "not sent to " + address.servers[server].url + ": " + outcome.message;
     client.reset();
@@ -122,7 +143,8 @@ struct HttpDestination::State {
   }
 };
 
-HttpDestination::HttpDestination(HttpAddress address) : state_(std::make_unique<State>(std::move(address))) {}
+HttpDestination::HttpDestination(HttpAddress address, Log log)
+    : state_(std::make_unique<State>(std::move(address), std::move(log))) {}
 HttpDestination::~HttpDestination() = default;
 
 std::string HttpDestination::name() const {
@@ -153,10 +175,15 @@ Result<bool> HttpDestination::flush(std::chrono::milliseconds wait) {
     }
     std::this_thread::sleep_until(s.next_try);
     const net::Outcome outcome = s.send(compressed(s.batches.front().frames));
-    if (outcome.rejected())
-      return Error{Errc::refused, "not sent to " + s.address.servers[s.server].url + ": " + outcome.message};
+    // What a proxy answers may pass.
+    const bool by_service = outcome.message.find("\"status\":\"error\"") != std::string::npos;
+    if (outcome.code == "413" || (outcome.rejected() && by_service)) {
+      s.refused(outcome);
+      continue;
+    }
     if (!outcome.delivered()) {
       s.failed(outcome);
+      if (Clock::now() >= until) return false;
       continue;
     }
     s.waiting -= s.batches.front().messages;

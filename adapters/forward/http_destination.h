@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,7 +25,9 @@ struct HttpAddress {
 // bytes, little-endian; compressed by zstd. A message is in the log once its request is answered with 200.
 class HttpDestination final : public Destination {
  public:
-  explicit HttpDestination(HttpAddress address);
+  using Log = std::function<void(const std::string& line)>;
+  // `log`: where it says which record the service will never take.
+  HttpDestination(HttpAddress address, Log log);
   ~HttpDestination() override;
 
   [[nodiscard]] std::string name() const override;

@@ -1,7 +1,11 @@
 #include "adapters/wrap/job_environment.h"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
+#include <initializer_list>
 #include <utility>
 
 namespace tocsin::adapters::wrap {
@@ -53,11 +57,25 @@ JobEnvironment job_environment(const Variable& variable) {
   return all;
 }
 
-JobEnvironment job_environment() {
-  return job_environment([](const char* name) -> std::optional<std::string> {
-    const char* value = std::getenv(name);
-    return value == nullptr ? std::nullopt : std::optional<std::string>{value};
-  });
+namespace {
+std::optional<std::string> own_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>{value};
+}
+}  // namespace
+
+JobEnvironment job_environment() { return job_environment(own_variable); }
+
+std::string this_node() {
+  if (std::string number = first_of(own_variable, {"NODE_RANK", "PET_NODE_RANK", "GROUP_RANK", "SLURM_NODEID"});
+      !number.empty())
+    return number;
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  std::ifstream boot{"/proc/sys/kernel/random/boot_id"};
+  std::string id;
+  std::getline(boot, id);
+  return std::string{name} + '/' + id;
 }
 
 }  // namespace tocsin::adapters::wrap

@@ -26,5 +26,8 @@ struct JobEnvironment {
 [[nodiscard]] JobEnvironment job_environment(
     const std::function<std::optional<std::string>(const char* name)>& variable);
 [[nodiscard]] JobEnvironment job_environment();
+// Which node of the job this is, by the launcher's number; else the host's name and what tells two hosts of that name
+// apart.
+[[nodiscard]] std::string this_node();
 
 }  // namespace tocsin::adapters::wrap

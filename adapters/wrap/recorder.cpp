@@ -74,6 +74,12 @@ EntryBuilder::Member Recorder::speaker() const {
   return {stream::Level::node, 0, setup_.node, {}};
 }
 
+// Records of a job that others can report too, or that runs again meanwhile, name their attempt.
+void Recorder::about_job() {
+  if (!setup_.options->attempts.empty()) return about_attempt();
+  entry_.about(setup_.job, {}, setup_.node);
+}
+
 // The pack, the start, and the first coverage: on disk before the command runs.
 void Recorder::begin() {
   const Time now = setup_.clock.now();
@@ -131,7 +137,7 @@ bool Recorder::read(Stream& stream) {
   if (size < 0) return false;
   const Time now = setup_.clock.now();
   const auto write = [&](std::string_view text) { entry_.line(now, speaker(), text, stream.error); };
-  entry_.about(setup_.job, {}, setup_.node);
+  about_job();
   if (size == 0) {
     stream.open = false;
     stream.lines.finish(write);
@@ -243,7 +249,7 @@ void Recorder::look_for_lone_process(Time now) {
 void Recorder::tell_dropped(Time now) {
   if (state_.dropped == dropped_reported_) return;
   dropped_reported_ = state_.dropped;
-  entry_.about(setup_.job, {}, setup_.node);
+  about_job();
   const EntryBuilder::Field fields[] = {{"bytes", static_cast<double>(state_.dropped), {}, false}};
   entry_.event(now, EntryBuilder::job(), "output_dropped", fields);
   recording_.append(entry_);

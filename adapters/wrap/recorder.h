@@ -90,6 +90,7 @@ class Recorder {
   void finish();
   void tell_start(stream::Time now);  // of the attempt, or what is known of it since
   void about_attempt();               // the entry belongs to this attempt, by name
+  void about_job();
   [[nodiscard]] schemas::EntryBuilder::Member member(std::uint32_t rank) const;
   [[nodiscard]] schemas::EntryBuilder::Member speaker() const;  // whose lines the command's are
 

@@ -54,7 +54,7 @@ void Recorder::glance(Time now) {
 
 void Recorder::sample(Time now) {
   entry_.clear();
-  entry_.about(setup_.job, {}, setup_.node);
+  about_job();
   if (const auto memory = memory_->read()) {
     const EntryBuilder::Value values[] = {{"host_memory_used", memory->used, {}, false},
                                           {"host_memory_limit", memory->limit, {}, false}};
@@ -103,7 +103,7 @@ void Recorder::coverage() {
     if (rank.coverage) lines.push_back(member(rank.rank));
     samples.push_back(member(rank.rank));
   }
-  entry_.about(setup_.job, {}, setup_.node);
+  about_job();
   // No rank is known, or all of them are here or with others like us: our coverage is that of the whole job.
   if (setup_.options->part || ranks_.empty() || (finder_.complete() && lines.size() == ranks_.size()))
     entry_.coverage("log", {});
@@ -124,7 +124,7 @@ void Recorder::look_at_collectives() {
   }
   collectives_.look(tree_->processes(), ranks);
   entry_.clear();
-  entry_.about(setup_.job, {}, setup_.node);
+  about_job();
   collectives_.write(entry_, setup_.clock.now(), setup_.node);
   if (entry_.empty()) entry_.clear();
   recording_.append(entry_);
