@@ -226,6 +226,8 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   const StopSignals signals{[&log = options.log](const std::string& line) { log.error(line); }};
   service::PushRole pushes{storage->append, service::push_limits(config->http.connections, config->http.body_bytes)};
   ServiceOutlet outlet{*config, options.pack.pack, reloads, pushes};
+  for (int partition = 0; storage->disk && partition < storage->disk->partitions(); ++partition)
+    outlet.remember(partition, storage->disk->directory_of(partition) / "alerts.jsonl");
   ingest::NodeMap nodes;
   if (!config->ingest.nodes.empty()) {
     auto read = config::read_nodes(config->ingest.nodes);
@@ -240,7 +242,7 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
     pushes.tells_places([&role = live->role()](std::string_view node, std::string_view job) { role.saw(node, job); });
   }
   if (auto started = outlet.start(options.log); !started) return cannot(started.error());
-  if (live) live->begin(service_state());
+  if (live) live->begin(storage->disk ? storage->disk->directory() : service_state());
   options.outlet = &outlet;
   if (storage->disk)
     options.log("the page is at " + page_address(*config, outlet.port()) + ", the log of records in " +

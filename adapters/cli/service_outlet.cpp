@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <utility>
 #include <variant>
 
@@ -96,6 +97,7 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
       sources::Message posted;
       posted.source = *to;
       posted.bytes = std::move(*plain);
+      posted.posted = true;
       posted.done = [done = std::move(done)](const stream::Result<void>& taken) {
         if (taken) done(std::string{});
         else done(taken.error());
@@ -111,6 +113,11 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
                    [this] { return server_->status(); });
   server_->start();
   return {};
+}
+
+void ServiceOutlet::remember(int partition, const std::filesystem::path& history) {
+  std::ifstream in{history};
+  for (std::string line; std::getline(in, line);) recent_.remember(static_cast<std::uint32_t>(partition), line);
 }
 
 void ServiceOutlet::show(std::vector<prometheus::SourceFigures> sources) {

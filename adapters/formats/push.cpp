@@ -53,6 +53,8 @@ class Reading {
     if (record.what == JsonRecord::What::control) return malformed("control records are the log's own: leave them out");
     const std::string job{record.job.empty() ? std::string_view{settings_.job} : record.job};
     if (job.empty()) return malformed("no job: name it in the line (\"job\": …) or in the address (?job=…)");
+    if (job == stream::cluster_subject)
+      return malformed("a job cannot be called cluster: that name is reserved for all nodes");
     Open& open = open_[job];
     if (!open.builder.empty() && !open.takes(record))
       if (auto closed = close(job, open); !closed) return closed;

@@ -54,6 +54,9 @@ Result<void> may_be_pushed(const Entry& entry) {
     return malformed("a beat, a seal or a pack, which only the log itself writes");
   if (entry.subject.empty() == entry.controls.empty())
     return malformed(entry.subject.empty() ? "no job" : "a watermark within the records of a job");
+  if (entry.subject == stream::cluster_subject)
+    return malformed("a job cannot be called cluster: that name is reserved for all nodes");
+  if (entry.subject.size() > 255) return malformed("the name of a job has more than 255 bytes");
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "adapters/formats/alerts.h"
+#include "adapters/formats/json.h"
 
 namespace tocsin::adapters::http {
 namespace {
@@ -55,22 +56,43 @@ std::optional<std::string> unknown_parameter(const Providers::Query& query, std:
 
 void RecentReports::report(std::uint32_t owner, const stream::Report& report) {
   if (const auto* verdict = std::get_if<stream::Verdict>(&report)) {
-    std::string json = formats::verdict_to_json(*verdict);
-    const std::lock_guard lock{mutex_};
-    verdicts_.push_back({verdict->subject, std::move(json)});
-    if (verdicts_.size() > most_verdicts) verdicts_.pop_front();
-    return;
+    return keep({verdict->subject, formats::verdict_to_json(*verdict)});
   }
   const auto& t = std::get<stream::AlertTransition>(report);
-  Alert alert{owner,     t.number, 0,          t.state == stream::AlertState::firing,
-              t.subject, t.rule,   t.severity, formats::alert_to_json(t)};
+  keep(t.id, {owner, t.number, 0, t.state == stream::AlertState::firing, t.subject, t.rule, t.severity,
+              formats::alert_to_json(t)});
+}
+
+void RecentReports::remember(std::uint32_t owner, const std::string& line) {
+  const auto json = formats::Json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("subject") || !json["subject"].is_string()) return;
+  const std::string job = json["subject"];
+  if (!json.contains("rule")) return keep({job, line});
+  const std::string text = json.value("id", "");
+  std::uint64_t id = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), id, 16).ec != std::errc{}) return;
+  Alert alert{owner, json.value("number", 0u), 0,  json.value("state", "") == "firing",
+              job,   json.value("rule", ""),   {}, line};
+  for (const auto severity :
+       {stream::Severity::none, stream::Severity::info, stream::Severity::warning, stream::Severity::critical})
+    if (json.value("severity", "") == name(severity)) alert.severity = severity;
+  keep(id, std::move(alert));
+}
+
+void RecentReports::keep(Verdict verdict) {
   const std::lock_guard lock{mutex_};
-  auto& known = alerts_[t.id];
-  if (known.number >= t.number) return;
+  verdicts_.push_back(std::move(verdict));
+  if (verdicts_.size() > most_verdicts) verdicts_.pop_front();
+}
+
+void RecentReports::keep(std::uint64_t id, Alert alert) {
+  const std::lock_guard lock{mutex_};
+  auto& known = alerts_[id];
+  if (known.number >= alert.number) return;
   by_order_.erase(known.order);
   alert.order = ++order_;
   known = std::move(alert);
-  by_order_.emplace(order_, t.id);
+  by_order_.emplace(order_, id);
   if (alerts_.size() > most_) forget_oldest();
 }
 

@@ -20,6 +20,8 @@ class RecentReports {
 
   // A report that was kept. `owner`: of the partition, or the one journal.
   void report(std::uint32_t owner, const stream::Report& report);
+  // One that was kept before this program started: a line of the history. What is none is passed over.
+  void remember(std::uint32_t owner, const std::string& line);
   void withdraw(std::uint32_t owner);  // its alerts belong to another instance now
 
   // JSON arrays, the newest first. ?job= ?state=firing|resolved ?severity= ?rule= ?id= ?limit=
@@ -38,6 +40,8 @@ class RecentReports {
   struct Verdict {
     std::string job, json;
   };
+  void keep(std::uint64_t id, Alert alert);
+  void keep(Verdict verdict);
   void forget_oldest();
 
   mutable std::mutex mutex_;

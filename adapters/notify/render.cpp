@@ -109,6 +109,9 @@ std::string first_line_of(const Message& message, const Links& links) {
   }
   const Message::Item& item = message.items.front();
   if (!item.alert.firing && !message.ended) return "Resolved: " + how_it_ended(item.alert) + ".";
+  if (message.ended && item.alert.ended == "cleared")
+    for (const auto& [title, text] : message.ended->parts)
+      if (title == "found") return "Found: " + text;
   if (!item.alert.action.empty()) return "Do: " + item.alert.action;
   for (const std::string& url : {runbook_of(item.alert, links), page_of(item.alert, links)})
     if (!url.empty()) return "Do: read " + url;

@@ -29,7 +29,7 @@ stream::Result<std::string> gunzip(std::string_view bytes, std::size_t most) {
     if (out.size() > most)
       return Error{Errc::too_large, "the request has more than " + std::to_string(most >> 20) + " MiB decompressed"};
   }
-  if (code != Z_STREAM_END) return Error{Errc::malformed, "the request is no gzip stream, or cut short"};
+  if (code != Z_STREAM_END) return Error{Errc::malformed, "the request is not a gzip stream, or is cut short"};
   return out;
 }
 

@@ -60,13 +60,16 @@ struct LiveRole::State final : ingest::Output {
   std::unique_ptr<service::Appender> appender;
   int partitions = 0;
   schemas::Encoder encoder;
-  Source* now = nullptr;  // of the message that is read
+  Source* now = nullptr;   // of the message that is read
+  std::string unreadable;  // what is wrong with it, first
   Clock::time_point next_show{};
   std::thread thread;
 
   void record(const ingest::Record&) override {}  // they go to the rekeyer
   void unwanted(std::uint64_t values) override { now->figures.unwanted += values; }
   void left_out(const ingest::LeftOut& part) override {
+    if (unreadable.empty() && (part.reason == ingest::Reason::malformed || part.reason == ingest::Reason::too_large))
+      unreadable = part.what;
     Counted& counted = now->left_out[part.reason];
     now->figures.left_out[std::string{ingest::name(part.reason)}] = ++counted.parts;
     if (Clock::now() < counted.next_line || !options.log) return;
@@ -101,6 +104,7 @@ struct LiveRole::State final : ingest::Output {
     auto made = translator(message);
     if (!made) return made.error();
     now = &sources[message.source];
+    unreadable.clear();
     const Time arrival = wall_now();
     rekeyer.begin(message.producer, message.number, arrival);
     (*made)->read(message.bytes, arrival, rekeyer);
@@ -115,6 +119,7 @@ struct LiveRole::State final : ingest::Output {
       if (auto appended = appender->append(to, entry.subject, encoder.encode(entry)); !appended) return appended;
       ++now->figures.entries;
     }
+    if (message.posted && rekeyer.entries() == 0 && !unreadable.empty()) return Error{Errc::malformed, unreadable};
     return {};
   }
 

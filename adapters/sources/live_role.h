@@ -28,6 +28,7 @@ struct Message {
   // with their number count once. Empty: it cannot be read again.
   std::string producer;
   std::uint64_t number = 0;
+  bool posted = false;  // who posted it learns that nothing of it can be read
   // Called once, by the role's thread: when all of it is durable, or never will be.
   std::function<void(const stream::Result<void>&)> done;
 };

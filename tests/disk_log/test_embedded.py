@@ -63,12 +63,14 @@ class EmbeddedLog(unittest.TestCase):
         service = self.place.start().ready()
         second = self.place.start()
         self.assertEqual(second.process.wait(20), 2)
+        second.reading.join(timeout=10)
         self.assertIn(f"process {service.process.pid} uses the log in {service.directory}: stop it, or name another directory in log.directory", "".join(second.log))
         self.assertEqual(service.stop(), 0)
         config = pathlib.Path(self.place.folder, "tocsin.yml")
         config.write_text(json.dumps({"log": {"directory": str(service.directory), "partitions": 8}, "rules": [str(self.place.rules)]}))
         third = self.place.start("--config", str(config))
         self.assertEqual(third.process.wait(20), 2)
+        third.reading.join(timeout=10)
         self.assertIn("has 4 partitions, and log.partitions is 8: write log.partitions: 4", "".join(third.log))
 
     def test_commands_for_journals_take_the_log_and_forward_moves_it_to_another_service(self):

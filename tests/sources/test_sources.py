@@ -261,8 +261,9 @@ class TestSources(unittest.TestCase):
         for wrong in (gzip.compress(body)[:-20], b"no gzip"):
             status, text = post(wrong)
             self.assertEqual(status, 400)
-            self.assertIn(b"no gzip stream, or cut short", text)
+            self.assertIn(b"not a gzip stream, or is cut short", text)
         self.assertEqual(post(gzip.compress(bytes(80 << 20)))[0], 413)
+        self.assertEqual(post(gzip.compress(b"{nonsense"))[0], 400)
 
     def test_a_post_for_which_there_is_no_source_says_what_to_add(self):
         service = self.service({"name": "x", "format": "otlp_metrics", "post": True})
