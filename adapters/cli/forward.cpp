@@ -65,7 +65,10 @@ void add_send_to(CLI::App& command, SendTo& to, bool needed) {
   const CLI::Validator known{[brokers = is_kafka_address()](const std::string& address) {
                                if (address.find("://") == address.npos && address.ends_with(":9464"))
                                  return "write http://" + address + " for a service, kafka://HOST:PORT for brokers";
-                               if (!forward::is_http_address(address)) return brokers(address);
+                               if (!forward::is_http_address(address)) {
+                                 const std::string why = brokers(address);
+                                 return why.empty() ? why : why + ", or http://HOST:PORT of a service";
+                               }
                                const auto service = forward::parse_http_address(address);
                                return service ? std::string{} : service.error().message;
                              },

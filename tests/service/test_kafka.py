@@ -329,7 +329,7 @@ alertmanager: {{instances: [{{url: "{manager.url}"}}], resend: 2s}}
                                        (2, "the service has no topic 'alert' (alerts?); it has ", "topics", "read", "alert", "--kafka", place.address),
                                        (2, "there is no topic more.alerts", "topics", "read", "alerts", "--kafka", f"{kafka.address}/more"),
                                        (2, "'nothing' is not HOST:PORT; write kafka://HOST:PORT", "run", "--kafka", "nothing"),
-                                       (2, "write kafka://HOST:PORT", "wrap", "--to", "http://one:1", "--", "true"),
+                                       (2, "write kafka://HOST:PORT, or http://HOST:PORT of a service", "wrap", "--to", "ftp://one:1", "--", "true"),
                                        (2, "do not load", "run", "--kafka", place.address, "--rules", place.folder),
                                        (2, "--replication 3: the cluster", "topics", "create", "--replication", 3, "--kafka", f"{kafka.address}/more")):
             done = tocsin(*command)
