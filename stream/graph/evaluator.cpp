@@ -70,8 +70,8 @@ bool Evaluator::State::keep(NodeId id, const NodeStep& of) {
   const auto store = [&](auto& values, const auto& fresh) {
     const std::size_t n = fresh_constant ? 2 : fresh.size();
     if (as_before && (fresh_constant ? values.size() >= n : values.size() == n) &&
-        std::memcmp(static_cast<const void*>(values.data()), static_cast<const void*>(fresh.data()),
-                    n * sizeof fresh[0]) == 0)
+        (n == 0 || std::memcmp(static_cast<const void*>(values.data()), static_cast<const void*>(fresh.data()),
+                               n * sizeof fresh[0]) == 0))
       return false;
     values.assign(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(n));
     return true;
