@@ -37,7 +37,7 @@ void RuleRun::repeat(Time tick) {
 
 bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology& topology) {
   if (quiet_at_ == topology.version() && outcomes.size() == outcomes_.size() &&
-      std::memcmp(outcomes.data(), outcomes_.data(), outcomes.size()) == 0)
+      (outcomes.empty() || std::memcmp(outcomes.data(), outcomes_.data(), outcomes.size()) == 0))
     return repeat(tick), false;
   begin(tick);
   for (std::size_t i = 0; repeats_ > 0 && i < outcomes_.size(); ++i) {

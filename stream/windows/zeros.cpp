@@ -46,7 +46,7 @@ Zeros::Found Zeros::over(std::uint32_t column, TimeRange range, const SourceCove
   else
     for (std::size_t slot = 1; slot < members; ++slot) kept.values[slot] = value(slot);
   const bool same = kept.version > 0 && before_.size() == members &&
-                    std::memcmp(before_.data(), kept.values.data(), members * sizeof(double)) == 0;
+                    (members == 0 || std::memcmp(before_.data(), kept.values.data(), members * sizeof(double)) == 0);
   if (!same || kept.constant != constant) ++kept.version;
   kept.constant = constant;
   return {kept.values, kept.constant};
