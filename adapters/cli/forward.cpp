@@ -18,8 +18,6 @@ namespace {
 
 using stream::Result;
 
-void write_line(const std::string& line) { say("tocsin: {}\n", line); }
-
 Result<forward::HttpAddress> service_of(const SendTo& to) {
   return forward::parse_http_address(to.address, {to.ca_file, {}, {}, {}}, {{}, {}, to.token_file});
 }

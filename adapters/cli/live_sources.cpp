@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "adapters/wrap/wrap.h"
+
 namespace tocsin::adapters::cli {
 
 stream::Result<std::unique_ptr<LiveSources>> LiveSources::open(const config::Config& config,
@@ -35,7 +37,7 @@ void LiveSources::begin(const std::filesystem::path& state) {
   const auto say = [log = log_](const std::string& line) { log.warning("ingest: " + line); };
   const auto& all = role_->sources();
   if (std::any_of(all.begin(), all.end(), [](const auto& source) { return !source.files.empty(); }))
-    files_ = std::make_unique<sources::FileFollower>(*role_, state / "followed.json", say);
+    files_ = std::make_unique<sources::FileFollower>(*role_, state / "followed.json", wrap::host(), say);
   if (std::any_of(all.begin(), all.end(), [](const auto& source) { return !source.scrape.empty(); }))
     scraper_ = std::make_unique<sources::Scraper>(*role_, say);
 }

@@ -18,6 +18,9 @@ void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
+// Whole, whichever thread it comes from.
+inline void write_line(const std::string& line) { say("tocsin: {}\n", line); }
+
 // Says why a command could not do its work: exit status 2.
 [[nodiscard]] inline int cannot(const char* command, const std::string& why) {
   say("tocsin {}: {}\n", command, formats::printable(why));

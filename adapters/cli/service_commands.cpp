@@ -55,9 +55,6 @@ void on_signal(int number, void (*handler)(int)) {
   ::sigaction(number, &action, nullptr);
 }
 
-// Whole, whichever thread it comes from.
-void write_line(const std::string& line) { say("tocsin: {}\n", line); }
-
 struct ServiceArguments {
   std::string config, kafka;
   std::vector<std::string> rules;

@@ -8,6 +8,11 @@
 
 namespace tocsin::adapters::ingest {
 
+// This machine's clock.
+[[nodiscard]] inline stream::Time wall_now() {
+  return std::chrono::time_point_cast<stream::Duration>(std::chrono::system_clock::now());
+}
+
 // When the messages of one partition of a source arrived there, and up to when it has been read. Arrivals never fall,
 // and none is at or before a time that was announced as read. Owned by the reader of the partition.
 class SourceClock {

@@ -19,6 +19,7 @@
 
 namespace tocsin::adapters::kafka_service {
 
+using ingest::wall_now;
 using kafka::TopicPartition;
 using stream::Errc;
 using stream::Error;
@@ -32,8 +33,6 @@ namespace {
 constexpr auto patience = 15s;
 constexpr std::size_t most_waiting = 20'000;      // records that are not on the brokers yet
 constexpr std::size_t largest_entry = 2'000'000;  // bytes: what each telemetry topic that `topics check` accepts takes
-
-Time wall_now() { return std::chrono::time_point_cast<stream::Duration>(std::chrono::system_clock::now()); }
 
 // All of the role that its thread works on.
 class Worker final : public kafka::TopicConsumer::Listener, public ingest::Output {

@@ -90,11 +90,6 @@ std::uint64_t new_generation() {
 // regular files, and no links, which would be read with the service's rights.
 bool names_one(std::string_view pattern) { return pattern.find_first_of("*?[{") == pattern.npos; }
 
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
-}
-
 }  // namespace
 
 std::string glob_of(std::string_view place) {
@@ -121,8 +116,8 @@ void extract_from_files(ingest::Source& source) {
 struct FileFollower::State {
   LiveRole& role;
   const fs::path path;
+  const std::string host;
   const std::function<void(const std::string& line)> log;
-  const std::string host = host_name();
   std::map<Key, Place> remembered;
   std::set<std::string> begun;  // sources whose files were looked for before
   std::vector<Followed> files;
@@ -137,8 +132,8 @@ struct FileFollower::State {
   std::set<std::size_t> failed;  // of those that were under way
   std::thread thread;
 
-  State(LiveRole& of, fs::path state, std::function<void(const std::string& line)> to)
-      : role(of), path(std::move(state)), log(std::move(to)) {}
+  State(LiveRole& of, fs::path state, std::string name, std::function<void(const std::string& line)> to)
+      : role(of), path(std::move(state)), host(std::move(name)), log(std::move(to)) {}
 
   void complain(const std::string& why) {
     if (std::exchange(complaint, why) != why && !why.empty() && log) log(why);
@@ -381,8 +376,9 @@ struct FileFollower::State {
   }
 };
 
-FileFollower::FileFollower(LiveRole& role, fs::path state, std::function<void(const std::string& line)> log)
-    : state_(std::make_unique<State>(role, std::move(state), std::move(log))) {
+FileFollower::FileFollower(LiveRole& role, fs::path state, std::string host,
+                           std::function<void(const std::string& line)> log)
+    : state_(std::make_unique<State>(role, std::move(state), std::move(host), std::move(log))) {
   state_->thread = std::thread{[this] { state_->run(); }};
 }
 FileFollower::~FileFollower() { stop(); }

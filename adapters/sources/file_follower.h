@@ -27,8 +27,9 @@ void extract_from_files(ingest::Source& source);
 // thread of its own.
 class FileFollower {
  public:
-  // `state`: a file that remembers how far each file was read.
-  FileFollower(LiveRole& role, std::filesystem::path state, std::function<void(const std::string& line)> log);
+  // `state`: a file that remembers how far each file was read. `host`: this machine, as its records name it.
+  FileFollower(LiveRole& role, std::filesystem::path state, std::string host,
+               std::function<void(const std::string& line)> log);
   ~FileFollower();
   void stop();
 

@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "adapters/ingest/rekey.h"
+#include "adapters/ingest/source_clock.h"
 #include "adapters/ingest/translator.h"
 #include "schemas/codec.h"
 #include "stream/job/murmur2.h"
 
 namespace tocsin::adapters::sources {
 
+using ingest::wall_now;
 using stream::Errc;
 using stream::Error;
 using stream::Result;
@@ -26,8 +28,6 @@ constexpr std::size_t most_places = 100'000;    // of nodes and jobs, which the 
 constexpr std::size_t most_translators = 1000;  // of a source: each is a function of its labels, and can be made anew
 constexpr auto patience = 10s;
 constexpr auto between_lines = 60s;  // of the log, for a source and reason
-
-Time wall_now() { return std::chrono::time_point_cast<stream::Duration>(std::chrono::system_clock::now()); }
 
 }  // namespace
 

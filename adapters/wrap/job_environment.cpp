@@ -1,12 +1,12 @@
 #include "adapters/wrap/job_environment.h"
 
-#include <unistd.h>
-
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <initializer_list>
 #include <utility>
+
+#include "adapters/wrap/wrap.h"
 
 namespace tocsin::adapters::wrap {
 namespace {
@@ -70,12 +70,10 @@ std::string this_node() {
   if (std::string number = first_of(own_variable, {"NODE_RANK", "PET_NODE_RANK", "GROUP_RANK", "SLURM_NODEID"});
       !number.empty())
     return number;
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
   std::ifstream boot{"/proc/sys/kernel/random/boot_id"};
   std::string id;
   std::getline(boot, id);
-  return std::string{name} + '/' + id;
+  return host() + '/' + id;
 }
 
 }  // namespace tocsin::adapters::wrap
