@@ -15,7 +15,7 @@ packages_to_lint=(clang-16 clang-format-14 clang-tidy-16)
 packages_to_train=(python3-torch)
 packages_to_browse=(chromium)
 # Servers that tests start on ports of their own.
-packages_to_serve=(python3-venv prometheus-alertmanager prometheus openssl python3-aiosmtpd maven default-jre-headless libfaketime)
+packages_to_serve=(python3-venv prometheus-alertmanager prometheus prometheus-node-exporter openssl python3-aiosmtpd maven default-jre-headless libfaketime)
 
 say() { printf '\n==> %s\n' "$*"; }
 fail() {

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/disk_log"), str(ROOT / "tests/service")]
 from embedded import Embedded  # noqa: E402
 from service import TOCSIN, small_rules  # noqa: E402
-from tests.servers.process import wait_for  # noqa: E402
+from tests.servers.process import Server, program, wait_for  # noqa: E402
 from tests.servers.prometheus import Prometheus  # noqa: E402
 
 TOOLS = os.environ.get("TOOLS", str(ROOT / "build/tools/bin/python"))
@@ -45,6 +45,15 @@ class Exporter(ThreadingHTTPServer):
 
         def log_message(self, *_):
             pass
+
+
+class NodeExporter(Server):
+    """Debian's."""
+
+    title = "node exporter"
+
+    def command(self):
+        return [program("prometheus-node-exporter", "prometheus-node-exporter"), f"--web.listen-address=127.0.0.1:{self.port}"]
 
 
 class Service(Embedded):
@@ -227,15 +236,30 @@ class TestSources(unittest.TestCase):
                 file.write(f"line {i}\n")
             wait_for(lambda i=i: service.lines("x") == [(None, f"line {n}") for n in range(i + 1)], 20, "the line")
 
+    def wrap_on(self, node, service):
+        """A job k whose processes are on a node of this name; it is in the log when this returns."""
+        wrapped = subprocess.Popen(["unshare", "--uts", "sh", "-c", f'hostname {node}; exec "$@"', "sh", TOCSIN, "wrap", "--job", "k", "--journal", self.folder / "journal",
+                                    "--to", f"http://127.0.0.1:{service.port()}", "--", "sleep", "12"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(wrapped.wait)
+        wait_for(lambda: any(record.get("node") == node for record in service.records()), 20, "a record of the node")
+
+    def test_a_real_node_exporter_is_scraped_for_the_jobs_of_its_node(self):
+        with NodeExporter() as exporter:
+            (self.folder / "targets.json").write_text(json.dumps([{"targets": [f"127.0.0.1:{exporter.port}"], "labels": {"host": "n8"}}]))
+            service = self.service({"name": "nodes", "format": "prometheus_text", "every": "1s", "scrape": [str(self.folder / "targets.json")],
+                                    "keep": ["node_memory_MemTotal_bytes"], "signals": {"node_memory_MemTotal_bytes": "host_memory_limit B"}})
+            self.wrap_on("n8", service)
+            total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+            scraped = lambda: [record for record in service.records() if record.get("job") == "k" and record.get("source") != "sampler"  # noqa: E731
+                               and "host_memory_limit" in record.get("values", {})]
+            record = wait_for(scraped, 20, "a value of the exporter")[0]
+            self.assertEqual((record["node"], record["values"]["host_memory_limit"]), ("n8", total))
+
     def test_a_line_of_the_kernel_s_log_goes_to_the_jobs_of_its_node(self):
         kmsg = self.folder / "kmsg"
         kmsg.write_text("")
         service = self.service({"name": "kernel", "format": "kernel_log", "files": [str(kmsg)], "labels": {"host": "n7"}})
-        journal = self.folder / "journal"
-        wrapped = subprocess.Popen(["unshare", "--uts", "sh", "-c", 'hostname n7; exec "$@"', "sh", TOCSIN, "wrap", "--job", "k", "--journal", journal,
-                                    "--to", f"http://127.0.0.1:{service.port()}", "--", "sleep", "12"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(wrapped.wait)
-        wait_for(lambda: any(record.get("node") == "n7" for record in service.records()), 20, "a record of the node")
+        self.wrap_on("n7", service)
         with open(kmsg, "a", encoding="utf-8") as file:
             file.write("4,1,5,-;NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n SUBSYSTEM=pci\n")
         wait_for(lambda: any("fallen off" in line for _, line in service.lines("k")), 20, "the line")
