@@ -55,8 +55,7 @@ bool Attempt::advance(Time clock, TickBudget& budget) {
       continue;
     }
     if (given_up_ <= due) {
-      Parts::End without = parts_.end_without_missing(due);
-      end_by_event(without.time, due, std::move(without.reason));
+      end_by_event(due, due, parts_.reason_without_missing());
       continue;
     }
     if (!budget.take()) return false;
@@ -85,7 +84,7 @@ void Attempt::end_by_event(Time time, Time arrival, std::string reason) {
 }
 
 void Attempt::end_unseen() {
-  if (!ended()) end_at(last_arrival_, parts_.empty() ? "" : parts_.end_without_missing(last_arrival_).reason);
+  if (!ended()) end_at(last_arrival_, parts_.reason_without_missing());
 }
 
 void Attempt::end_at(Time end, std::string reason) {

@@ -47,11 +47,10 @@ class Parts {
   // When it ends although parts are missing: two minutes after the last end, where no log of a part that has not ended
   // is read any more. Never: while one is.
   [[nodiscard]] Time given_up(const Origins& origins) const;
-  // Whether the parts that are missing did well nobody knows: it has failed, was cancelled, or has no reason.
-  [[nodiscard]] End end_without_missing(Time at) const {
+  // The reason of an end without the parts that are missing: they may have failed, so "completed" is not certain.
+  [[nodiscard]] std::string reason_without_missing() const {
     std::string reason = worst_reason();
-    if (reason == "completed") reason.clear();
-    return {at, std::move(reason)};
+    return reason == "completed" ? std::string{} : reason;
   }
 
   static void fields(auto& self, auto& archive) {

@@ -29,7 +29,7 @@ struct Writers {
   int parts = 2;
 
   void write(EntryBuilder& b, int writer, int run, double s) {
-    const std::string name = name_of(writer, run), source = "journal/" + name_of(writer, run);
+    const std::string name = name_of(writer, run), source = "journal/" + name;
     b.about("job", name);
     stream::Entry entry = b.entry();
     entry.origin_source = source, entry.origin_offset = ++offset, entry.arrival = SmallJob::at(s);
@@ -58,21 +58,27 @@ struct Writers {
     b.sample(SmallJob::at(s), EntryBuilder::rank(static_cast<std::uint32_t>(writer)), values);
     write(b, writer, run, s);
   }
-  void read_up_to(int writer, int run, double s, double clock) {
+  void watermark(int writer, int run, stream::Time read, double clock) {
     EntryBuilder b;
-    b.watermark("journal/" + name_of(writer, run), SmallJob::at(s));
+    b.watermark("journal/" + name_of(writer, run), read);
     log.consume(b.entry(), clock);
   }
-  void source_ends(int writer, int run, double s) {
-    EntryBuilder b;
-    b.watermark("journal/" + name_of(writer, run), stream::source_ended);
-    log.consume(b.entry(), s);
+  void source_ends(int writer, int run, double s) { watermark(writer, run, stream::source_ended, s); }
+  // Each ends for this reason; its log ends a second later.
+  void finish(std::initializer_list<int> writers, int run, double s, std::string_view reason) {
+    for (const int writer : writers) end(writer, run, s, reason);
+    for (const int writer : writers) source_ends(writer, run, s + 1);
   }
-  // Both writers go on, a value and a watermark a second.
+  // They start, and go on.
+  void train(std::initializer_list<int> writers, int run, double from, double to) {
+    for (const int writer : writers) start(writer, run, from);
+    go_on(from + 1, to, writers, run);
+  }
+  // These writers go on, a value and a watermark a second.
   void go_on(double from, double to, std::initializer_list<int> writers, int run = 1) {
     for (double s = from; s < to; ++s) {
       for (const int writer : writers) heat(writer, run, s);
-      for (const int writer : writers) read_up_to(writer, run, s, s);
+      for (const int writer : writers) watermark(writer, run, SmallJob::at(s), s);
       log.beats(s, s);
     }
   }
@@ -90,25 +96,22 @@ using Verdicts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("two writers of one step report one attempt, which ends when both have") {
+TEST_CASE("two writers of one step report one attempt, which ends when both have, however long the second goes on") {
   Writers w;
   w.start(0, 1, 0), w.start(1, 1, 2);
   w.go_on(3, 60, {0, 1});
-  w.end(0, 1, 60, "completed");
-  w.source_ends(0, 1, 61);
-  w.go_on(61, 90, {1});
+  w.finish({0}, 1, 60, "completed");
+  w.go_on(61, 300, {1});
   CHECK(w.verdicts().empty());
-  w.end(1, 1, 90, "completed");
-  w.source_ends(1, 1, 91);
-  w.wait(92, 300);
-  CHECK(w.verdicts() == Verdicts{"w0-1 completed 90"});
+  w.finish({1}, 1, 300, "completed");
+  w.wait(302, 500);
+  CHECK(w.verdicts() == Verdicts{"w0-1 completed 300"});
   CHECK(w.log.shard.counters().strays == 0);
 }
 
 TEST_CASE("an attempt whose first writer failed and whose second was cancelled has failed") {
   Writers w;
-  w.start(0, 1, 0), w.start(1, 1, 0);
-  w.go_on(1, 60, {0, 1});
+  w.train({0, 1}, 1, 0, 60);
   w.end(0, 1, 60, "failed");
   w.go_on(60, 66, {1});
   w.end(1, 1, 66, "cancelled");
@@ -119,22 +122,17 @@ TEST_CASE("an attempt whose first writer failed and whose second was cancelled h
 
 TEST_CASE("an attempt ends two minutes after its last end if the other writer's node is gone") {
   Writers w;
-  w.start(0, 1, 0), w.start(1, 1, 0);
-  w.go_on(1, 60, {0, 1});
+  w.train({0, 1}, 1, 0, 60);
   w.go_on(60, 80, {0});  // node 1 has lost its power
-  w.end(0, 1, 80, "failed");
-  w.source_ends(0, 1, 81);
+  w.finish({0}, 1, 80, "failed");
   w.wait(82, 600);
-  REQUIRE(w.verdicts().size() == 1);
-  CHECK(w.verdicts().front() == "w0-1 failed 200");
+  CHECK(w.verdicts() == Verdicts{"w0-1 failed 200"});
 }
 
 TEST_CASE("an attempt of which a writer never began has no reason to have ended, though the others completed") {
   Writers w;
-  w.start(0, 1, 0);
-  w.go_on(1, 60, {0});
-  w.end(0, 1, 60, "completed");
-  w.source_ends(0, 1, 61);
+  w.train({0}, 1, 0, 60);
+  w.finish({0}, 1, 60, "completed");
   w.wait(62, 400);
   CHECK(w.verdicts() == Verdicts{"w0-1 unknown 180"});
 }
@@ -142,41 +140,55 @@ TEST_CASE("an attempt of which a writer never began has no reason to have ended,
 TEST_CASE("an attempt ends two minutes after its last end if a writer never began, or was killed") {
   Writers w;
   w.parts = 3;
-  w.start(0, 1, 0), w.start(1, 1, 0);
-  w.go_on(1, 60, {0, 1});
+  w.train({0, 1}, 1, 0, 60);
   w.source_ends(1, 1, 60);  // sealed without an end
   w.go_on(60, 100, {0});
   CHECK(w.verdicts().empty());
-  w.end(0, 1, 100, "failed");
-  w.source_ends(0, 1, 101);
+  w.finish({0}, 1, 100, "failed");
   w.wait(102, 500);
   CHECK(w.verdicts() == Verdicts{"w0-1 failed 220"});
 }
 
+TEST_CASE("a writer that begins within half a minute of another's end joins its attempt") {
+  Writers w;
+  w.train({0}, 1, 0, 10);
+  w.finish({0}, 1, 10, "completed");
+  w.train({1}, 1, 35, 60);
+  w.finish({1}, 1, 60, "completed");
+  w.wait(62, 300);
+  CHECK(w.verdicts() == Verdicts{"w0-1 completed 60"});
+}
+
 TEST_CASE("a writer that begins again begins the next attempt, and the others join it") {
   Writers w;
-  w.start(0, 1, 0), w.start(1, 1, 0);
-  w.go_on(1, 60, {0, 1});
+  w.train({0, 1}, 1, 0, 60);
   w.start(0, 2, 60);
   w.heat(1, 1, 60.5);  // the last of the attempt before
   w.start(1, 2, 61);
   w.go_on(62, 90, {0, 1}, 2);
-  w.end(0, 2, 90, "completed"), w.end(1, 2, 90, "completed");
-  w.source_ends(0, 2, 91), w.source_ends(1, 2, 91), w.source_ends(0, 1, 91), w.source_ends(1, 1, 91);
+  w.finish({0, 1}, 2, 90, "completed");
+  w.source_ends(0, 1, 91), w.source_ends(1, 1, 91);
   w.wait(92, 400);
-  CHECK(w.verdicts().size() == 2);
+  REQUIRE(w.verdicts().size() == 2);
   CHECK(w.verdicts().back() == "w0-2 completed 90");
   w.heat(1, 2, 401), w.heat(0, 2, 402);
   CHECK(w.log.shard.counters().strays == 2);
+
+  Writers early;  // before the other writer has begun at all
+  early.start(0, 1, 0), early.start(0, 2, 2), early.start(1, 1, 3);
+  early.finish({0}, 2, 10, "completed"), early.finish({1}, 1, 10, "completed");
+  early.source_ends(0, 1, 11);
+  early.wait(12, 400);
+  REQUIRE(early.verdicts().size() == 2);
+  CHECK(early.verdicts().back() == "w0-2 completed 10");
 }
 
-TEST_CASE("a second run with the same name is another attempt: the first has all its writers, or ended half a minute ago") {
+TEST_CASE(
+    "a second run with the same name is another attempt: the first has all its writers, or ended half a minute ago") {
   Writers full;
-  full.start(0, 1, 0), full.start(1, 1, 0);
-  full.go_on(1, 20, {0, 1});
-  full.start(2, 2, 20), full.start(3, 2, 21);
-  full.go_on(22, 40, {2, 3}, 2);
-  for (const int writer : {2, 3}) full.end(writer, 2, 40, "completed"), full.source_ends(writer, 2, 41);
+  full.train({0, 1}, 1, 0, 20);
+  full.train({2, 3}, 2, 20, 40);
+  full.finish({2, 3}, 2, 40, "completed");
   full.source_ends(0, 1, 41), full.source_ends(1, 1, 41);
   full.wait(42, 300);
   REQUIRE(full.verdicts().size() == 2);
@@ -185,29 +197,26 @@ TEST_CASE("a second run with the same name is another attempt: the first has all
   Writers failed;
   failed.parts = 3;
   failed.start(0, 1, 0), failed.start(1, 1, 0);
-  failed.end(0, 1, 3, "failed"), failed.end(1, 1, 3, "failed");
-  failed.source_ends(0, 1, 4), failed.source_ends(1, 1, 4);
+  failed.finish({0, 1}, 1, 3, "failed");
   failed.wait(4, 60);
-  for (const int writer : {2, 0, 1}) failed.start(writer, 2, 61);
-  failed.go_on(62, 80, {0, 1, 2}, 2);
-  for (const int writer : {0, 1, 2}) failed.end(writer, 2, 80, "completed"), failed.source_ends(writer, 2, 81);
+  failed.train({2, 0, 1}, 2, 61, 80);
+  failed.finish({0, 1, 2}, 2, 80, "completed");
   failed.wait(82, 400);
   REQUIRE(failed.verdicts().size() == 2);
   CHECK(failed.verdicts().front().starts_with("w0-1 failed"));
   CHECK(failed.verdicts().back() == "w2-2 completed 80");
 }
 
-TEST_CASE("writers of another step are another attempt") {
+TEST_CASE("writers of another step are another attempt, also while the first lacks a writer") {
   Writers w;
-  w.start(0, 1, 0, "0"), w.start(1, 1, 0, "0");
-  w.go_on(1, 30, {0, 1});
-  w.start(0, 2, 30, "1");
-  w.start(1, 2, 30, "1");
-  w.go_on(31, 60, {0, 1}, 2);
-  w.end(0, 2, 60, "completed"), w.end(1, 2, 60, "completed");
-  w.source_ends(0, 2, 61), w.source_ends(1, 2, 61), w.source_ends(0, 1, 61), w.source_ends(1, 1, 61);
+  w.start(0, 1, 0, "0");
+  w.start(1, 2, 1, "1"), w.start(0, 2, 2, "1");
+  w.go_on(3, 60, {0, 1}, 2);
+  w.finish({0, 1}, 2, 60, "completed");
+  w.source_ends(0, 1, 61);
   w.wait(62, 300);
-  CHECK(w.verdicts().back() == "w0-2 completed 60");
+  REQUIRE(w.verdicts().size() == 2);
+  CHECK(w.verdicts().back() == "w1-2 completed 60");
 }
 
 TEST_CASE("parts and their ends outlive a restart at any entry") {
@@ -216,9 +225,9 @@ TEST_CASE("parts and their ends outlive a restart at any entry") {
   w.start(0, 1, 0), w.start(1, 1, 2), w.start(2, 1, 2);
   w.go_on(3, 20, {0, 1, 2});
   w.heat(2, 1, 20, 90), w.go_on(20, 40, {0, 1, 2});
-  w.end(0, 1, 40, "completed"), w.source_ends(0, 1, 41);
+  w.finish({0}, 1, 40, "completed");
   w.go_on(41, 50, {1, 2});
-  w.end(1, 1, 50, "cancelled"), w.source_ends(1, 1, 51);
+  w.finish({1}, 1, 50, "cancelled");
   w.go_on(51, 60, {2});
   w.source_ends(2, 1, 60);
   w.wait(61, 400);
