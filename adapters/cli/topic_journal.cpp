@@ -76,10 +76,7 @@ Result<kafka::Recorded> record_log(const std::filesystem::path& log, const kafka
   if (!partitions && partitions.error().code == Errc::not_found)
     return Error{Errc::not_found, "there is no log of a service in " + log.string() + ": its first line names it"};
   if (!partitions) return partitions.error();
-  const int partition =
-      options.partition >= 0
-          ? options.partition
-          : static_cast<int>(stream::murmur2(options.subject) % static_cast<std::uint32_t>(*partitions));
+  const int partition = options.partition >= 0 ? options.partition : stream::partition_of(options.subject, *partitions);
   if (partition >= *partitions)
     return Error{Errc::refused,
                  fmt::format("{} has no partition {}: they are 0 to {}", log.string(), partition, *partitions - 1)};

@@ -23,7 +23,7 @@ Result<void> JournalDestination::reach() {
 }
 
 Result<void> JournalDestination::append(const stream::Entry& entry, std::span<const std::byte> message) {
-  const auto partition = static_cast<int>(stream::murmur2(entry.subject) % static_cast<std::uint32_t>(partitions_));
+  const auto partition = stream::partition_of(entry.subject, partitions_);
   used_.insert(partition);
   if (auto sent = appender_->append(topic::telemetry, partition, entry.subject, message); !sent) return sent;
   return place(entry);

@@ -25,8 +25,7 @@ Result<void> KafkaSink::keep(const stream::Bundle& bundle) {
     const std::string& subject =
         transition ? transition->subject : std::get<stream::Verdict>(bundle.reports[i]).subject;
     const int partitions = transition ? topics_.alerts : topics_.verdicts;
-    records.push_back({transition ? topic::alerts : topic::verdicts,
-                       static_cast<int>(stream::murmur2(subject) % static_cast<std::uint32_t>(partitions)), subject,
+    records.push_back({transition ? topic::alerts : topic::verdicts, stream::partition_of(subject, partitions), subject,
                        std::as_bytes(std::span{lines[i]})});
   }
   for (const StateRecord& record : *state)

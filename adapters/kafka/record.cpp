@@ -39,10 +39,7 @@ Result<Recorded> record(const RecordOptions& options) {
   if (!topic) return topic.error();
   const auto partitions = (*topic)->partitions(15s);
   if (!partitions) return partitions.error();
-  const int partition =
-      options.partition >= 0
-          ? options.partition
-          : static_cast<int>(stream::murmur2(options.subject) % static_cast<std::uint32_t>(*partitions));
+  const int partition = options.partition >= 0 ? options.partition : stream::partition_of(options.subject, *partitions);
   if (partition >= *partitions)
     return Error{Errc::refused, (*topic)->topic() + " has no partition " + std::to_string(partition) +
                                     ": they are 0 to " + std::to_string(*partitions - 1)};

@@ -141,7 +141,7 @@ class Worker final : public kafka::TopicConsumer::Listener, public ingest::Outpu
         continue;
       }
       if (auto room = wait_for_room(); !room) return room;
-      const auto to = static_cast<int>(stream::murmur2(entry.subject) % static_cast<std::uint32_t>(telemetry_));
+      const auto to = stream::partition_of(entry.subject, telemetry_);
       if (auto appended = appender_.append(kafka::topic::telemetry, to, entry.subject, bytes); !appended)
         return appended;
       ++now_->figures.entries;

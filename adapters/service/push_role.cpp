@@ -169,7 +169,7 @@ std::set<int>* PushRole::partitions_of(const std::string& source, bool make) {
 
 Result<void> PushRole::append(const formats::PushedEntry& entry) {
   if (!entry.job.empty()) {
-    const auto to = static_cast<int>(stream::murmur2(entry.job) % static_cast<std::uint32_t>(partitions_));
+    const auto to = stream::partition_of(entry.job, partitions_);
     if (!entry.source.empty()) partitions_of(entry.source, true)->insert(to);
     if (seen_) seen_(entry.node, entry.job);
     return appender_->append(to, entry.job, entry.message);

@@ -28,4 +28,9 @@ namespace tocsin::stream {
   return h & 0x7fffffffu;
 }
 
+// Of so many, the partition whose records have this key.
+[[nodiscard]] constexpr int partition_of(std::string_view key, int partitions) noexcept {
+  return static_cast<int>(murmur2(key) % static_cast<std::uint32_t>(partitions));
+}
+
 }  // namespace tocsin::stream

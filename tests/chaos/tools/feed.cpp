@@ -58,7 +58,7 @@ Result<std::vector<Outgoing>> read(const char* directory, int partitions) {
     rekeyed.origin_offset = static_cast<std::uint64_t>(rekeyed.position) + 1;
     rekeyed.arrival = rekeyed.appended;
     rekeyed.controls = {};
-    const auto partition = static_cast<int>(stream::murmur2(rekeyed.subject) % static_cast<std::uint32_t>(partitions));
+    const auto partition = stream::partition_of(rekeyed.subject, partitions);
     all.push_back({rekeyed.appended, partition, std::string{rekeyed.subject}, encoder.encode(rekeyed)});
   }
 }

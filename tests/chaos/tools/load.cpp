@@ -102,7 +102,7 @@ class Prepared {
   }
   void keep(const std::string& job, Time at) {
     builder_.produced_by("load/" + job, 1, ++sequence_);
-    const auto partition = static_cast<int>(stream::murmur2(job) % static_cast<std::uint32_t>(partitions_));
+    const auto partition = stream::partition_of(job, partitions_);
     messages_.push_back({at, partition, job, encoder_.encode(builder_.entry())});
     builder_.clear();
   }
