@@ -113,9 +113,7 @@ asio::awaitable<Outcome> Client::exchange(Request request, std::chrono::steady_c
   } else {
     std::replace_if(
         text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-    // A proxy may repeat what it was sent.
-    if (const auto secret = authorization_.substr(authorization_.find(' ') + 1); !secret.empty())
-      for (std::size_t at = 0; (at = text.find(secret, at)) != text.npos;) text.replace(at, secret.size(), "***");
+    text = masked(std::move(text), std::string_view{authorization_}.substr(authorization_.find(' ') + 1));
     text.resize(std::min<std::size_t>(text.size(), 200));
     outcome.message = outcome.code + " from " + url_.authority() + ": " + text;
   }

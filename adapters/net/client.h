@@ -31,7 +31,8 @@ struct Request {
   std::size_t most_answer = 64u << 10;  // bytes of the answer's body
 };
 
-// One connection to a server, opened when it is needed and kept open. Of the thread that runs the io_context.
+// One connection to a server, opened when it is needed and kept open. Used by the thread that runs the io_context
+// alone.
 class Client {
  public:
   Client(boost::asio::io_context& context, Endpoint endpoint, Url url, std::chrono::milliseconds timeout);

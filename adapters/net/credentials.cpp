@@ -56,6 +56,12 @@ stream::Result<std::string> authorization(const ClientAuth& auth) {
   return "Basic " + base64(auth.user + ":" + *password);
 }
 
+std::string masked(std::string text, std::string_view secret) {
+  if (secret.empty()) return text;
+  for (std::size_t at = 0; (at = text.find(secret, at)) != text.npos; at += 3) text.replace(at, secret.size(), "***");
+  return text;
+}
+
 bool same_secret(std::string_view given, std::string_view expected) {
   return given.size() == expected.size() && CRYPTO_memcmp(given.data(), expected.data(), given.size()) == 0;
 }

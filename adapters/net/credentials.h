@@ -34,6 +34,8 @@ struct Endpoint {
 // The value of an Authorization header; empty without one.
 [[nodiscard]] stream::Result<std::string> authorization(const ClientAuth& auth);
 [[nodiscard]] std::string base64(std::string_view bytes);
+// The text with *** in the place of a secret, wherever that stands: a server may repeat what it was sent.
+[[nodiscard]] std::string masked(std::string text, std::string_view secret);
 // Takes as long for a wrong text as for the right one of that length.
 [[nodiscard]] bool same_secret(std::string_view given, std::string_view expected);
 

@@ -48,7 +48,8 @@ struct Source {
 
 std::size_t keep_answer(char* from, std::size_t size, std::size_t count, void* answer) {
   auto& text = *static_cast<std::string*>(answer);
-  if (text.size() < 300) text.append(from, std::min(size * count, 300 - text.size()));
+  constexpr std::size_t most = 4096;  // a secret in it must be whole to be found
+  if (text.size() < most) text.append(from, std::min(size * count, most - text.size()));
   return size * count;
 }
 
@@ -69,6 +70,7 @@ struct Transfer {
   Outgoing message;
   Source source;
   std::string answer;
+  std::vector<std::string> secrets;  // that the message is sent with
   char error[CURL_ERROR_SIZE] = {};
   std::unique_ptr<CURL, EndEasy> easy;
   std::unique_ptr<curl_slist, EndList> recipients, headers;
@@ -120,6 +122,7 @@ Result<void> Transfer::prepare_mail() {
   if (!r.user.empty()) {
     const auto password = net::read_secret(r.password_file);
     if (!password) return password.error();
+    secrets.push_back(*password);
     set(CURLOPT_USERNAME, r.user.c_str());
     set(CURLOPT_PASSWORD, password->c_str());
   }
@@ -149,11 +152,14 @@ Result<void> Transfer::prepare_http() {
     if (!url.starts_with("https://") && !url.starts_with("http://"))
       return stream::Error{stream::Errc::malformed,
                            r.url_file.string() + " holds no webhook's URL: it begins with https://"};
+    if (const auto path = url.find('/', url.find("://") + 3); path != url.npos && path + 1 < url.size())
+      secrets.push_back(url.substr(path));
   }
   source.text = message.body;
   if (r.medium == Medium::pagerduty) {
     const auto key = net::read_secret(r.key_file);
     if (!key) return key.error();
+    secrets.push_back(*key);
     formats::Json event = formats::Json::parse(source.text, nullptr, false);
     event["routing_key"] = *key;
     source.text = formats::dump(event);
@@ -167,6 +173,7 @@ Result<void> Transfer::prepare_http() {
   if (!r.token_file.empty()) {
     const auto token = net::read_secret(r.token_file);
     if (!token) return token.error();
+    secrets.push_back(*token);
     add(headers, "Authorization: Bearer " + *token);
   }
   set(CURLOPT_HTTPHEADER, headers.get());
@@ -183,6 +190,8 @@ Outcome Transfer::outcome_of(CURLcode code) {
   const std::string detail = formats::printable(error[0] != 0 ? error : curl_easy_strerror(code));
   if (code == CURLE_OK && (r.medium == Medium::mail || (status >= 200 && status < 300))) return {};
   if (code == CURLE_OK) {
+    for (const std::string& secret : secrets) answer = net::masked(std::move(answer), secret);
+    answer.resize(std::min<std::size_t>(answer.size(), 300));
     Outcome outcome =
         failed(fmt::format("it answers {}{}", status, answer.empty() ? "" : ": " + formats::printable(answer)));
     if (status == 401 || status == 403) outcome.reason += "; check its address and its secret";

@@ -66,9 +66,9 @@ class Teller:
 class Sink:
     """A webhook that answers as `answer` says (a status, a function of the number of the request, or None: never), and keeps what came."""
 
-    def __init__(self, answer=200, port=0, tls=None, headers=()):
+    def __init__(self, answer=200, port=0, tls=None, headers=(), repeats=False):
         sink = self
-        self.answer, self.more_headers = answer, headers
+        self.answer, self.more_headers, self.repeats = answer, headers, repeats    # repeats: what it was sent, in a refusal
         self.received, self.headers, self.paths = [], [], []
         self.release = threading.Event()
 
@@ -85,6 +85,8 @@ class Sink:
                     sink.release.wait(60)
                     return
                 text = b"ok" if answer < 300 else b"invalid_payload"
+                if sink.repeats:
+                    text = f"cannot POST {self.path}: {self.headers['Authorization']} ".encode() + body
                 self.send_response(answer)
                 for name, value in sink.more_headers:
                     self.send_header(name, value)

@@ -183,6 +183,15 @@ class Http(Folder):
                 teller("fire", 1)
                 teller.wait_for_result("sent")
 
+    def test_a_secret_that_a_server_repeats_in_its_refusal_is_masked(self):
+        with Sink(404, repeats=True) as sink:
+            url, key, token = self.secret("url", sink.url + "/services/T0/hush"), self.secret("key", "hush-key"), self.secret("token", "hush-token")
+            with Teller(f"slack:?url_file={url}&name=a", f"pagerduty:{sink.url}/v2/enqueue?key_file={key}&name=b", f"webhook:{sink.url}/?token_file={token}&name=c") as teller:
+                teller("fire", 1)
+                wait_for(lambda: teller.log().count("it answers 404") >= 3, what="three refusals")
+                self.assertIn("cannot POST ***", teller.log())
+                self.assertNotIn("hush", teller.log() + json.dumps(teller.status()))
+
     def test_each_medium_gets_its_form(self):
         with Sink() as sink:
             url = self.secret("url", sink.url + "/secret/hook")
