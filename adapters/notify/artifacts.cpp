@@ -69,11 +69,6 @@ std::optional<std::string> content_of(const std::string& path, std::uint64_t mos
   return content;
 }
 
-std::string size_text(std::uint64_t bytes) {
-  return bytes < (1u << 20) ? fmt::format("{} B", bytes)
-                            : fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
-
 }  // namespace
 
 std::vector<Artifact> gather_artifacts(const Receiver& receiver, const std::string& job) {

@@ -52,12 +52,6 @@ std::string base64_lines(std::string_view bytes) {
   return out;
 }
 
-std::string size_text(std::size_t bytes) {
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  return bytes < (1u << 20) ? fmt::format("{:.0f} KiB", static_cast<double>(bytes) / 1024)
-                            : fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
-
 std::string file_name(std::string name) {
   name = name.substr(name.rfind('/') + 1);
   std::replace_if(

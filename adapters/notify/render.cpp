@@ -45,6 +45,12 @@ std::string item_text(const Message::Item& item, const Links& links) {
 
 }  // namespace
 
+std::string size_text(std::size_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  return bytes < (1u << 20) ? fmt::format("{:.0f} KiB", static_cast<double>(bytes) / 1024)
+                            : fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
 std::string shortened(std::string text, std::size_t most) {
   if (text.size() <= most) return text;
   std::size_t end = most - std::min<std::size_t>(most, 3);  // "…" has three bytes

@@ -37,5 +37,7 @@ struct Payload {
 [[nodiscard]] std::string text_of(const Message& message, const Links& links);
 // At most so many bytes, cut between characters.
 [[nodiscard]] std::string shortened(std::string text, std::size_t most);
+// "12 B", "879 KiB", "3.4 MiB".
+[[nodiscard]] std::string size_text(std::size_t bytes);
 
 }  // namespace tocsin::adapters::notify
