@@ -14,7 +14,7 @@
 #include "adapters/formats/json.h"
 #include "adapters/http/api.h"
 #include "adapters/http/page/page.h"
-#include "adapters/sources/gzip.h"
+#include "adapters/sources/request_body.h"
 #include "adapters/wrap/run_directory.h"
 #include "adapters/wrap/wrap.h"
 

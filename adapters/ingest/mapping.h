@@ -41,7 +41,7 @@ inline constexpr std::array format_names{
     FormatName{Format::logs_json, "logs_json",
                "a log line an object: Fluent Bit, Filebeat, Vector, rsyslog and their like"},
     FormatName{Format::logs_syslog, "logs_syslog", "rsyslog's default template: TIME HOST TAG: TEXT"},
-    FormatName{Format::logs_plain, "logs_plain", "lines as a program writes them; whose they are says the file's name"},
+    FormatName{Format::logs_plain, "logs_plain", "lines as a program writes them; the file's name gives job and rank"},
     FormatName{Format::kernel_log, "kernel_log", "records of /dev/kmsg"},
     FormatName{Format::otlp_metrics, "otlp_metrics", "OpenTelemetry's metrics, protobuf or JSON"},
     FormatName{Format::otlp_logs, "otlp_logs", "OpenTelemetry's logs, protobuf or JSON"},

@@ -68,6 +68,7 @@ struct Translator::State final : Items {
   // Of the message that is read.
   Time arrival{};
   Output* out = nullptr;
+  const Constants* with = nullptr;
   std::set<std::string, std::less<>> introduced;  // members whose GPU names and rack it has given already
 
   // Of the item that is attributed.
@@ -79,8 +80,9 @@ struct Translator::State final : Items {
   std::string_view label(std::string_view name) const {
     for (const Label& one : now->labels)
       if (one.name == name) return blank(one.value) ? std::string_view{} : one.value;
-    const auto constant = source.labels.find(std::string{name});
-    return constant == source.labels.end() ? std::string_view{} : std::string_view{constant->second};
+    for (const Constants* constants : {&source.labels, with})
+      if (const auto known = constants->find(std::string{name}); known != constants->end()) return known->second;
+    return {};
   }
   std::string_view first_of(const Labels& names, std::size_t target) const {
     for (const std::string& name : names)
@@ -307,10 +309,10 @@ stream::Result<Translator> Translator::make(const Source& source, const NodeMap*
   return Translator{std::move(state)};
 }
 
-void Translator::read(std::string_view message, Time arrival, Output& out) {
+void Translator::read(std::string_view message, Time arrival, Output& out, const Constants& with) {
   State& s = *state_;
   s.arrival = arrival;
-  s.out = &out;
+  s.out = &out, s.with = &with;
   s.introduced.clear();
   if (message.size() > longest_message)
     return out.left_out(

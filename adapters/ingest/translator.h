@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "adapters/ingest/mapping.h"
@@ -9,8 +11,8 @@
 
 namespace tocsin::adapters::ingest {
 
-// Makes records of the messages of one source. What it makes of a message is a function of the message, its arrival and
-// the mapping. Owned by the reader of the source; one per thread.
+// Makes records of the messages of one source. What it makes of a message is a function of the message, its labels, its
+// arrival and the mapping. Owned by the reader of the source; one per thread.
 class Translator {
  public:
   // An error where the mapping cannot be followed. `nodes` outlives the translator; null: there is no map.
@@ -20,7 +22,9 @@ class Translator {
 
   // A message that was appended to its topic at `arrival`. Parts that cannot be understood or attributed do not cost
   // the rest.
-  void read(std::string_view message, stream::Time arrival, Output& out);
+  // `with`: labels of all that is in the message; those of the message itself and of the mapping lead over them.
+  using Constants = std::map<std::string, std::string>;
+  void read(std::string_view message, stream::Time arrival, Output& out, const Constants& with = {});
 
  private:
   struct State;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "adapters/ingest/rekey.h"
@@ -24,8 +27,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t most_waiting_bytes = 32u << 20;
-constexpr std::size_t most_places = 100'000;    // of nodes and jobs, which the role's thread has not taken yet
-constexpr std::size_t most_translators = 1000;  // of a source: each is a function of its labels, and can be made anew
+constexpr std::size_t most_places = 100'000;  // of nodes and jobs, which the role's thread has not taken yet
 constexpr auto patience = 10s;
 constexpr auto between_lines = 60s;  // of the log, for a source and reason
 
@@ -49,9 +51,9 @@ struct LiveRole::State final : ingest::Output {
     Clock::time_point next_line{};
   };
   struct Source {
-    std::map<std::map<std::string, std::string>, ingest::Translator> translators;  // by the labels of the message
-    prometheus::SourceFigures figures;
-    std::map<ingest::Reason, Counted> left_out;
+    ingest::Translator translator;
+    prometheus::SourceFigures figures{};
+    std::map<ingest::Reason, Counted> left_out{};
   };
   std::vector<Source> sources;
   ingest::Placement placement;
@@ -78,17 +80,6 @@ struct LiveRole::State final : ingest::Output {
                 std::to_string(counted.parts) + " so far): " + part.what);
   }
 
-  Result<ingest::Translator*> translator(const Message& message) {
-    auto& known = sources[message.source].translators;
-    if (const auto found = known.find(message.labels); found != known.end()) return &found->second;
-    ingest::Source mapping = options.sources[message.source];
-    for (const auto& [label, value] : message.labels) mapping.labels.try_emplace(label, value);
-    auto made = ingest::Translator::make(mapping, &options.nodes);
-    if (!made) return Error{Errc::refused, "source " + mapping.name + ": " + made.error().message};
-    if (known.size() >= most_translators) known.clear();
-    return &known.emplace(message.labels, std::move(*made)).first->second;
-  }
-
   Result<void> open() {
     if (appender) return {};
     auto opened = options.open();
@@ -101,13 +92,11 @@ struct LiveRole::State final : ingest::Output {
   }
 
   Result<void> append(const Message& message) {
-    auto made = translator(message);
-    if (!made) return made.error();
     now = &sources[message.source];
     unreadable.clear();
     const Time arrival = wall_now();
     rekeyer.begin(message.producer, message.number, arrival);
-    (*made)->read(message.bytes, arrival, rekeyer);
+    now->translator.read(message.bytes, arrival, rekeyer, message.labels);
     rekeyer.finish();
     ++now->figures.messages, now->figures.bytes += message.bytes.size();
     for (std::size_t i = 0; i < rekeyer.entries(); ++i) {
@@ -115,7 +104,7 @@ struct LiveRole::State final : ingest::Output {
       // It is no record of another log: this one is the first that has it.
       if (!message.producer.empty()) entry.producer = message.producer, entry.sequence = entry.origin_offset + 1;
       entry.origin_source = {}, entry.origin_offset = 0;
-      const auto to = static_cast<int>(stream::murmur2(entry.subject) % static_cast<std::uint32_t>(partitions));
+      const auto to = stream::partition_of(entry.subject, partitions);
       if (auto appended = appender->append(to, entry.subject, encoder.encode(entry)); !appended) return appended;
       ++now->figures.entries;
     }
@@ -188,11 +177,11 @@ LiveRole::~LiveRole() { stop(); }
 
 Result<std::unique_ptr<LiveRole>> LiveRole::start(LiveOptions options) {
   auto state = std::make_unique<State>(std::move(options));
-  for (std::size_t i = 0; i < state->options.sources.size(); ++i) {
-    state->sources.emplace_back().figures.source = state->options.sources[i].name;
-    Message nothing;
-    nothing.source = i;
-    if (auto made = state->translator(nothing); !made) return made.error();
+  for (const ingest::Source& source : state->options.sources) {
+    auto made = ingest::Translator::make(source, &state->options.nodes);
+    if (!made) return Error{Errc::refused, "source " + source.name + ": " + made.error().message};
+    state->sources.push_back({std::move(*made)});
+    state->sources.back().figures.source = source.name;
   }
   return std::unique_ptr<LiveRole>{new LiveRole{std::move(state)}};
 }
@@ -200,7 +189,6 @@ Result<std::unique_ptr<LiveRole>> LiveRole::start(LiveOptions options) {
 const std::vector<ingest::Source>& LiveRole::sources() const { return state_->options.sources; }
 
 void LiveRole::take(Message message) {
-  const auto done = message.done;
   const char* why = nullptr;
   {
     const std::lock_guard lock{state_->mutex};
@@ -212,7 +200,7 @@ void LiveRole::take(Message message) {
       state_->asked.notify_one();
     }
   }
-  if (why != nullptr && done) done(Error{Errc::io, why});
+  if (why != nullptr && message.done) message.done(Error{Errc::io, why});  // it was not taken
 }
 
 Result<std::size_t> LiveRole::posted_to(std::string_view format, std::string_view name) const {

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "adapters/ingest/mapping.h"
@@ -24,8 +22,8 @@ struct Message {
   std::size_t source = 0;  // among those of the configuration
   std::string bytes;
   std::map<std::string, std::string> labels;  // that its records have besides their own: file, host, instance
-  // Of what can be read again after a crash: who numbers it, and its number, which never falls. Records that come again
-  // with their number count once. Empty: it cannot be read again.
+  // If the message can be read again after a crash: its producer, and a number that never falls. Records that come
+  // again under their number count once.
   std::string producer;
   std::uint64_t number = 0;
   bool posted = false;  // who posted it learns that nothing of it can be read
@@ -43,8 +41,8 @@ struct LiveOptions {
 };
 
 // Makes records of such messages and appends them to the log, keyed by job. They arrive when they are appended, so no
-// watermark is needed: a source that is silent holds up nothing. What names a node and no job is of the jobs there.
-// Owned by the service's command; works on a thread of its own.
+// watermark is needed: a source that is silent holds up nothing. A record that names a node and no job belongs to all
+// jobs on that node. Owned by the service's command; works on a thread of its own.
 class LiveRole {
  public:
   // An error: a mapping that cannot be followed.
@@ -59,7 +57,7 @@ class LiveRole {
   // A record of the job came from the node. Any thread.
   void saw(std::string_view node, std::string_view job);
   [[nodiscard]] const std::vector<ingest::Source>& sources() const;
-  // What waits is appended first.
+  // Appends all waiting messages first.
   void stop();
 
  private:

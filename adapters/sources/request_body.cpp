@@ -1,4 +1,4 @@
-#include "adapters/sources/gzip.h"
+#include "adapters/sources/request_body.h"
 
 #include <zlib.h>
 
@@ -8,6 +8,8 @@ namespace tocsin::adapters::sources {
 
 using stream::Errc;
 using stream::Error;
+
+namespace {
 
 stream::Result<std::string> gunzip(std::string_view bytes, std::size_t most) {
   z_stream state{};
@@ -32,6 +34,8 @@ stream::Result<std::string> gunzip(std::string_view bytes, std::size_t most) {
   if (code != Z_STREAM_END) return Error{Errc::malformed, "the request is not a gzip stream, or is cut short"};
   return out;
 }
+
+}  // namespace
 
 stream::Result<std::string> plain_body(std::string body, std::string_view encoding) {
   constexpr std::size_t most = 64u << 20;
