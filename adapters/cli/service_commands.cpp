@@ -223,8 +223,10 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   const StopSignals signals{[&log = options.log](const std::string& line) { log.error(line); }};
   service::PushRole pushes{storage->append, service::push_limits(config->http.connections, config->http.body_bytes)};
   ServiceOutlet outlet{*config, options.pack.pack, reloads, pushes};
+  std::vector<std::filesystem::path> histories;
   for (int partition = 0; storage->disk && partition < storage->disk->partitions(); ++partition)
-    outlet.remember(partition, storage->disk->directory_of(partition) / "alerts.jsonl");
+    histories.push_back(storage->disk->directory_of(partition) / "alerts.jsonl");
+  outlet.remember(histories);
   ingest::NodeMap nodes;
   if (!config->ingest.nodes.empty()) {
     auto read = config::read_nodes(config->ingest.nodes);

@@ -115,9 +115,18 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
   return {};
 }
 
-void ServiceOutlet::remember(int partition, const std::filesystem::path& history) {
-  std::ifstream in{history};
-  for (std::string line; std::getline(in, line);) recent_.remember(static_cast<std::uint32_t>(partition), line);
+void ServiceOutlet::remember(const std::vector<std::filesystem::path>& histories) {
+  constexpr std::streamoff most = 4 << 20;  // bytes of each: more than the page shows
+  std::vector<std::pair<std::uint32_t, std::string>> lines;
+  for (std::uint32_t partition = 0; partition < histories.size(); ++partition) {
+    std::ifstream in{histories[partition], std::ios::ate};
+    const std::streamoff size = in.tellg();
+    std::string line;
+    if (size > most) in.seekg(size - most), std::getline(in, line);  // the end of a line
+    else in.seekg(0);
+    while (std::getline(in, line)) lines.emplace_back(partition, line);
+  }
+  recent_.remember(lines);
 }
 
 void ServiceOutlet::show(std::vector<prometheus::SourceFigures> sources) {

@@ -51,8 +51,8 @@ class ServiceOutlet final : public service::Outlet {
   [[nodiscard]] service::RulesFigures known_rules() const;
   // Of the roles that ingest.
   void show(std::vector<prometheus::SourceFigures> sources);
-  // Before start(): what the partition has reported before, from its history on disk.
-  void remember(int partition, const std::filesystem::path& history);
+  // Before start(): what was reported before, from the ends of the histories of partitions 0, 1, and so on.
+  void remember(const std::vector<std::filesystem::path>& histories);
   // Before start(): who takes what other programs post.
   void takes_posts(sources::LiveRole& role) { live_ = &role; }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -63,20 +64,37 @@ void RecentReports::report(std::uint32_t owner, const stream::Report& report) {
               formats::alert_to_json(t)});
 }
 
-void RecentReports::remember(std::uint32_t owner, const std::string& line) {
-  const auto json = formats::Json::parse(line, nullptr, false);
-  if (!json.is_object() || !json.contains("subject") || !json["subject"].is_string()) return;
-  const std::string job = json["subject"];
-  if (!json.contains("rule")) return keep({job, line});
-  const std::string text = json.value("id", "");
-  std::uint64_t id = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), id, 16).ec != std::errc{}) return;
-  Alert alert{owner, json.value("number", 0u), 0,  json.value("state", "") == "firing",
-              job,   json.value("rule", ""),   {}, line};
-  for (const auto severity :
-       {stream::Severity::none, stream::Severity::info, stream::Severity::warning, stream::Severity::critical})
-    if (json.value("severity", "") == name(severity)) alert.severity = severity;
-  keep(id, std::move(alert));
+void RecentReports::remember(const std::vector<std::pair<std::uint32_t, std::string>>& lines) {
+  struct Line {
+    std::int64_t at = 0;
+    std::uint32_t owner = 0;
+    formats::Json json;
+    const std::string* text = nullptr;
+  };
+  std::vector<Line> known;
+  for (const auto& [owner, text] : lines) {
+    auto json = formats::Json::parse(text, nullptr, false);
+    if (!json.is_object() || !json.contains("subject") || !json["subject"].is_string()) continue;
+    const std::int64_t at = json.value(json.contains("rule") ? "at" : "ended", std::int64_t{0});
+    known.push_back({at, owner, std::move(json), &text});
+  }
+  std::stable_sort(known.begin(), known.end(), [](const Line& a, const Line& b) { return a.at < b.at; });
+  for (const auto& [at, owner, json, line] : known) {
+    const std::string job = json["subject"];
+    if (!json.contains("rule")) {
+      keep({job, *line});
+      continue;
+    }
+    const std::string text = json.value("id", "");
+    std::uint64_t id = 0;
+    if (std::from_chars(text.data(), text.data() + text.size(), id, 16).ec != std::errc{}) continue;
+    Alert alert{owner, json.value("number", 0u), 0,  json.value("state", "") == "firing",
+                job,   json.value("rule", ""),   {}, *line};
+    for (const auto severity :
+         {stream::Severity::none, stream::Severity::info, stream::Severity::warning, stream::Severity::critical})
+      if (json.value("severity", "") == name(severity)) alert.severity = severity;
+    keep(id, std::move(alert));
+  }
 }
 
 void RecentReports::keep(Verdict verdict) {

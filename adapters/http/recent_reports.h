@@ -6,6 +6,8 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "adapters/http/api.h"
 #include "stream/ports.h"
@@ -20,8 +22,8 @@ class RecentReports {
 
   // A report that was kept. `owner`: of the partition, or the one journal.
   void report(std::uint32_t owner, const stream::Report& report);
-  // One that was kept before this program started: a line of the history. What is none is passed over.
-  void remember(std::uint32_t owner, const std::string& line);
+  // Reports that were kept before this program started: lines of histories with their owners. Other lines are ignored.
+  void remember(const std::vector<std::pair<std::uint32_t, std::string>>& lines);
   void withdraw(std::uint32_t owner);  // its alerts belong to another instance now
 
   // JSON arrays, the newest first. ?job= ?state=firing|resolved ?severity= ?rule= ?id= ?limit=

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
+#include "adapters/formats/alerts.h"
 #include "tests/alertmanager/transitions.h"
 
 using namespace tocsin;
@@ -34,6 +37,32 @@ TEST_CASE("alerts are shown with their last transition, the newest first, by wha
   CHECK(alerts(reports, {{"severity", "warning"}, {"rule", "straggler"}, {"limit", "1"}}) == 1);
   reports.withdraw(1);
   CHECK(alerts(reports) == 1);
+}
+
+TEST_CASE("what was kept before is shown as it was, the newest first over all histories; other lines are ignored") {
+  const auto verdict = [](const char* job, int ended) {
+    return R"({"subject":")" + std::string{job} + R"(","ended":)" + std::to_string(ended) + "}";
+  };
+  const std::string firing = adapters::formats::alert_to_json(test::slow_rank(1, 3)),
+                    resolved = adapters::formats::alert_to_json(test::resolved(test::slow_rank(1, 3)));
+  RecentReports reports;
+  reports.remember({{0, verdict("b", 20)},
+                    {0, verdict("d", 40)},
+                    {0, "{cut of"},
+                    {0, "[]"},
+                    {0, R"({"subject":7})"},
+                    {1, verdict("a", 10)},
+                    {1, firing},
+                    {1, resolved},
+                    {1, verdict("c", 30)}});
+  CHECK(*reports.verdicts({}) ==
+        "[" + verdict("d", 40) + "," + verdict("c", 30) + "," + verdict("b", 20) + "," + verdict("a", 10) + "]");
+  CHECK(*reports.alerts({{"state", "resolved"}, {"rule", "straggler"}, {"severity", "warning"}}) ==
+        "[" + resolved + "]");
+  reports.report(1, test::resolved(test::slow_rank(1, 3)));  // again, from the state that was restored
+  CHECK(alerts(reports) == 1);
+  reports.withdraw(1);
+  CHECK(alerts(reports) == 0);
 }
 
 TEST_CASE("beyond the limit, alerts that no longer fire are forgotten first") {
