@@ -15,7 +15,7 @@ namespace tocsin::adapters::forward {
 class Destination {
  public:
   virtual ~Destination() = default;
-  // What the progress of a journal is remembered under. Without blanks.
+  // The name under which the progress of a journal is remembered. Without blanks.
   [[nodiscard]] virtual std::string name() const = 0;
   // Before the first message, and again until it succeeds: whether messages can be sent. The error is for a person; one
   // of code `refused` is for good.

@@ -147,18 +147,15 @@ class Forwarder {
     sealed_ = has(entry, stream::ControlRecord::Kind::seal);
     if (!entry.subject.empty()) {
       if (progress_.source.empty()) progress_.source = source_name(entry);
-      if (!entry.origin_source.empty()) return send_as_it_is(entry);
+      if (!entry.origin_source.empty()) return append(entry, log_.message());  // it has a number and watermarks already
       Entry rekeyed = entry;
       rekeyed.origin_source = progress_.source;
       rekeyed.origin_offset = number_of(entry);
       rekeyed.arrival = entry.appended;
       rekeyed.controls = {};
-      ++sent_;
-      const auto message = encoder_.encode(rekeyed);
-      waiting_bytes_ += message.size();
-      return to_.append(entry, message);
+      return append(entry, encoder_.encode(rekeyed));
     }
-    // Of records that were sent to the journal from elsewhere.
+    // Watermarks of records that another log sent to this journal.
     if (has(entry, stream::ControlRecord::Kind::watermark)) return to_.control(log_.message());
     if (sealed_)
       if (auto left = to_.leave(); !left) return left;
@@ -172,11 +169,10 @@ class Forwarder {
     return sent_ > 0 || !progress_.source.empty() ? to_.control(encoder_.encode(builder_.entry())) : Result<void>{};
   }
 
-  // A record that was re-keyed already has its number, and its own watermarks.
-  Result<void> send_as_it_is(const Entry& entry) {
+  Result<void> append(const Entry& entry, std::span<const std::byte> message) {
     ++sent_;
-    waiting_bytes_ += log_.message().size();
-    return to_.append(entry, log_.message());
+    waiting_bytes_ += message.size();
+    return to_.append(entry, message);
   }
 
   // Waits a moment, and remembers what is there.

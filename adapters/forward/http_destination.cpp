@@ -175,7 +175,7 @@ Result<bool> HttpDestination::flush(std::chrono::milliseconds wait) {
     }
     std::this_thread::sleep_until(s.next_try);
     const net::Outcome outcome = s.send(compressed(s.batches.front().frames));
-    // What a proxy answers may pass.
+    // A refusal by a proxy may be temporary.
     const bool by_service = outcome.message.find("\"status\":\"error\"") != std::string::npos;
     if (outcome.code == "413" || (outcome.rejected() && by_service)) {
       s.refused(outcome);
