@@ -118,7 +118,7 @@ class PartitionLoop final : private runtime::ShardLoop::Owner {
         needed_packs_(shared.packs),
         figures_(shared, partition),
         loop_({log_, ports_->sink(), shared.packs, &ports_->state(), true}, *this,
-              {.shard = shared.options, .beside = true, .patient = true, .entries_a_step = 1024}) {}
+              {.shard = shared.options, .beside = true, .patient = true, .entries_a_step = entries_a_step}) {}
 
   Result<void> run() {
     if (auto restored = loop_.restore(); !restored) return restored;

@@ -41,6 +41,11 @@ std::optional<JobPart> mpi_part(const Variable& variable) {
   return JobPart{rank, first_of(variable, {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID"}), size};
 }
 
+std::optional<std::string> own_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>{value};
+}
+
 }  // namespace
 
 JobEnvironment job_environment(const Variable& variable) {
@@ -56,13 +61,6 @@ JobEnvironment job_environment(const Variable& variable) {
   if (!all.part) all.part = mpi_part(variable);
   return all;
 }
-
-namespace {
-std::optional<std::string> own_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::nullopt : std::optional<std::string>{value};
-}
-}  // namespace
 
 JobEnvironment job_environment() { return job_environment(own_variable); }
 

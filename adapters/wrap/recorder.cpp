@@ -136,7 +136,8 @@ bool Recorder::read(Stream& stream) {
   const ssize_t size = ::read(stream.descriptor, buffer_.data(), buffer_.size());
   if (size < 0) return false;
   const Time now = setup_.clock.now();
-  const auto write = [&](std::string_view text) { entry_.line(now, speaker(), text, stream.error); };
+  const EntryBuilder::Member by = speaker();
+  const auto write = [&](std::string_view text) { entry_.line(now, by, text, stream.error); };
   about_job();
   if (size == 0) {
     stream.open = false;

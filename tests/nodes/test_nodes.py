@@ -1,7 +1,7 @@
 """One real job of eight ranks of PyTorch over gloo on four nodes, each under `wrap --to https://…`, judged by one service without Kafka.
 
 A node loses its way to the service, the service is killed and started again, a rank on another node is stopped: it is one job, the alert names that
-rank, also in a mail that a real SMTP server took, and the service's log has each line of each node once. TOCSIN_NODES_CUT: for how many seconds the node is cut off (20; the clock of a job does not
+rank, also in a mail that a real SMTP server took, and the service's log has every line of every node. TOCSIN_NODES_CUT: for how many seconds the node is cut off (20; the clock of a job does not
 wait for a log that is more than two minutes behind).
 """
 

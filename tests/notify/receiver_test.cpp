@@ -65,6 +65,8 @@ TEST_CASE("an address that is wrong is refused with what to write, and without i
       {"mailto:a@b?severty=info", "there is no parameter 'severty' (severity?)"},
       {"mailto:a@b?severity=high", "severity is info, warning, critical, and not 'high'"},
       {"mailto:a@b?from=x%0d%0aBcc:c@d", "a control character in its parameter from"},
+      {"mailto:a@b?group=5", "group is a duration"},
+      {"mailto:a@b?limit=many", "limit is a number of messages an hour"},
       {"mailto:a@b%0aRCPT", "a control character in an address"},
   };
   for (const auto& [to, what] : wrong) {
@@ -72,6 +74,16 @@ TEST_CASE("an address that is wrong is refused with what to write, and without i
     CHECK_MESSAGE(message.find(what) != message.npos, to << ": " << message);
     CHECK(message.find("hunter2") == message.npos);
   }
+}
+
+TEST_CASE("parameters of an address set the times, the limit and what is sent") {
+  const Receiver r = of("mailto:a@b?group=5m&repeat=4h&limit=7&alerts=false&resolved=false");
+  CHECK(r.group == std::chrono::minutes{5});
+  CHECK(r.repeat == std::chrono::hours{4});
+  CHECK(r.limit == 7);
+  CHECK_FALSE(r.alerts);
+  CHECK_FALSE(r.resolved);
+  CHECK(of("mailto:a@b?group=250ms").group == std::chrono::milliseconds{250});
 }
 
 TEST_CASE("two receivers of one kind have names of their own") {
