@@ -8,6 +8,7 @@
 #include "dsl/load/templates.h"
 #include "dsl/load/tracing.h"
 #include "dsl/lua/problems.h"
+#include "stream/graph/time_range.h"
 
 namespace tocsin::dsl {
 namespace {
@@ -91,8 +92,22 @@ struct Load {
     texts_of_script(source, rule);
   }
 
+  // The windows that a compiled rule reads stand for its needs: one may be held, or known from fewer values. Of a need
+  // that is only filtered the window itself is not kept.
+  void name_read_windows(stream::Rule& rule) const {
+    std::vector<std::pair<std::string, stream::NodeId>> read;
+    for (const auto& [name, need] : rule.needs)
+      for (const auto* nodes : {&rule.hot, &rule.cold})
+        for (const stream::NodeId id : *nodes) {
+          const auto &window = (*graph)[id].attributes.window, &of = (*graph)[need].attributes.window;
+          if (id == need || (window && of && stream::same_values(*window, *of))) read.emplace_back(name, id);
+        }
+    rule.needs = std::move(read);
+  }
   // Drops what tracing made on the way: steps of a longer expression, constants that were folded.
   void drop_unused_nodes() {
+    for (stream::Rule& rule : pack->rules)
+      if (!rule.scripted) name_read_windows(rule);
     std::vector<stream::NodeId> roots{of_scripts};
     each_node([&](const stream::NodeId& node) { roots.push_back(node); });
     const auto now = graph->keep(roots);

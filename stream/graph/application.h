@@ -77,6 +77,8 @@ struct Graph::Application {
 
   Made grouped();
 
+  std::optional<Made> read_outside() const;
+
   // n of at_least(n, group): a number, or a column with one value for each group.
   Result<void> limit(Level to, Attributes& kept);
 

@@ -95,6 +95,9 @@ std::string window_unit(const SignalDefinition& signal) {
 }  // namespace
 
 NodeId Graph::intern(Node node) {
+  // Units are checked before: one constant serves for seconds and for counts.
+  for (NodeId& argument : node.arguments)
+    if (const Node& of = (*this)[argument]; of.op == Op::constant) argument = constant(of.attributes.number);
   std::string key = key_of(node);
   const auto [place, fresh] = by_key_.try_emplace(std::move(key), static_cast<NodeId>(nodes_.size()));
   if (fresh) {

@@ -16,6 +16,7 @@ Result<NodeId> Graph::Application::grouped() {
   if (!to) return to.error();
   const bool number = op == Op::m_at_least || op == Op::m_at_most;
   if (*to == type(0).level && attributes.group != Group::peers) return alone();
+  if (auto outer = read_outside()) return *outer;
   Attributes kept;
   kept.group = attributes.group;
   kept.peers = attributes.peers;
@@ -27,6 +28,20 @@ Result<NodeId> Graph::Application::grouped() {
   else if (of_masks) unit = "none";
   else if (op == Op::g_sum && unit == "ratio") unit = "none";
   return make({entry().gives, *to, std::move(unit)}, std::move(kept));
+}
+
+// any(~x) is ~all(x), and any(x:surely()) is any(x):surely(): a form of the answer needs no node per member.
+std::optional<Result<NodeId>> Graph::Application::read_outside() const {
+  const Node& mask = at(0);
+  if ((op != Op::m_any && op != Op::m_all) || !joins_masks(mask.op) || mask.arguments.size() > 1) return {};
+  const bool opposite = mask.forms[0] == MaskForm::negation();
+  // Of fewer than three peers nothing is known, whatever counts as no.
+  const bool sure = mask.forms[0] == MaskForm::surely() && op == Op::m_any && attributes.group != Group::peers;
+  if ((!opposite && !sure) || graph[mask.arguments[0]].type.level != mask.type.level) return {};
+  const Op inner = !opposite ? op : op == Op::m_any ? Op::m_all : Op::m_any;
+  auto answer = graph.apply(inner, mask.arguments, attributes);
+  if (!answer) return answer;
+  return graph.apply(opposite ? Op::negation : Op::surely, {&*answer, 1});
 }
 
 Result<void> Graph::Application::limit(Level to, Attributes& kept) {

@@ -42,6 +42,12 @@ bool follows_time(Op op) {
   return std::find(std::begin(words), std::end(words), column_of(op)) != std::end(words);
 }
 
+// Whether one value is enough for the word: `least` then makes no difference.
+bool known_from_one(Op op, double number) {
+  if (op == Op::w_last || op == Op::w_first) return number <= 1;
+  return op == Op::w_count || op == Op::w_age || op == Op::w_interval;
+}
+
 std::string words_of(SignalKind kind) {
   std::string words;
   for (const Operation& entry : operations())
@@ -144,6 +150,7 @@ std::string Graph::Application::unit_over_time(const std::string& unit, const Si
 
 Result<NodeId> Graph::Application::reduced(WindowSpec spec, Type type_of, Attributes kept) {
   const std::optional<RuleIndex> freeze = std::exchange(spec.freeze, std::nullopt);
+  if (known_from_one(column_of(op), kept.number)) spec.least = 0;
   arguments[0] = graph.window(std::move(spec));
   const NodeId id = graph.intern(Node{op, type_of, arguments, std::move(kept)});
   if (!freeze) return id;

@@ -96,6 +96,44 @@ TEST_CASE("masks that mean the same are one node, however they were written") {
   CHECK(s.graph[all(a, all(b, c))].arguments.size() == 3);
 }
 
+TEST_CASE("a form of all members' masks is one of their group's answer") {
+  Sketch s;
+  const auto a = s.make(Op::above, {s.mean("sm"), s.graph.constant(0.5)});
+  const auto no = [&](NodeId x) { return s.make(Op::negation, {x}); };
+  const auto surely = [&](NodeId x) { return s.make(Op::surely, {x}); };
+  const auto any = [&](NodeId x, Group group = Group::job) { return s.make(Op::m_any, {x}, over(group)); };
+  const auto all = [&](NodeId x) { return s.make(Op::m_all, {x}, over(Group::job)); };
+  CHECK(any(no(a)) == no(all(a)));
+  CHECK(all(no(a)) == no(any(a)));
+  CHECK(any(surely(a)) == surely(any(a)));
+  CHECK(any(surely(a), Group::node) == surely(any(a, Group::node)));
+  // The values of no known rank, where they are unknown, belong to no member. As a no they do.
+  CHECK(all(surely(a)) != surely(all(a)));
+}
+
+TEST_CASE("a constant is one node, whatever it is compared with") {
+  Sketch s;
+  const auto five = s.graph.constant(5), seconds = s.graph.constant(5, "seconds");
+  CHECK(five != seconds);
+  CHECK(s.make(Op::above, {s.mean("step_time"), five}) == s.make(Op::above, {s.mean("step_time"), seconds}));
+}
+
+TEST_CASE("from how many values on a window is known makes no difference to a word that needs one") {
+  Sketch s;
+  WindowSpec spec;
+  spec.signal = *s.signals.find("sm");
+  spec.over = 30s;
+  const auto plain = s.graph.window(spec);
+  spec.least = 7;
+  const auto some = s.graph.window(spec);
+  for (const Op op : {Op::w_last, Op::w_first, Op::w_count, Op::w_age, Op::w_seen})
+    CHECK(s.make(op, {plain}) == s.make(op, {some}));
+  CHECK(s.make(Op::w_mean, {plain}) != s.make(Op::w_mean, {some}));
+  Attributes three;
+  three.number = 3;
+  CHECK(s.make(Op::w_last, {plain}, three) != s.make(Op::w_last, {some}, three));
+}
+
 TEST_CASE("a conjunction of more masks than a node takes is several nodes") {
   Sketch s;
   NodeId all = s.make(Op::above, {s.mean("loss"), s.graph.constant(100)});
