@@ -179,7 +179,7 @@ struct Assembly {
                   [&](const std::string& other) { return other == "*" || !collection.rules.contains(other); });
     for (const auto& [other, source] : collection.rules) {
       if (other == rule.name || !same_subjects(source, rule) || source.severity == stream::Severity::none ||
-          reaches(written, other, rule.name))
+          reached({&written}, other).contains(rule.name))
         continue;
       need.findings.push_back(other);
       findings[rule.name].push_back(other);
@@ -187,18 +187,19 @@ struct Assembly {
     std::sort(need.findings.begin(), need.findings.end());
     need.findings.erase(std::unique(need.findings.begin(), need.findings.end()), need.findings.end());
   }
-  static bool reaches(const Edges& edges, const std::string& from, const std::string& to) {
+  // The rules that one reaches, itself included.
+  static std::set<std::string> reached(std::initializer_list<const Edges*> ways, const std::string& from) {
     std::set<std::string> seen;
     std::vector<std::string> pending{from};
     while (!pending.empty()) {
-      const std::string name = std::move(pending.back());
+      const std::string rule = std::move(pending.back());
       pending.pop_back();
-      if (name == to) return true;
-      if (!seen.insert(name).second) continue;
-      if (const auto next = edges.find(name); next != edges.end())
-        pending.insert(pending.end(), next->second.begin(), next->second.end());
+      if (!seen.insert(rule).second) continue;
+      for (const Edges* edges : ways)
+        if (const auto next = edges->find(rule); next != edges->end())
+          pending.insert(pending.end(), next->second.begin(), next->second.end());
     }
-    return false;
+    return seen;
   }
 
   // Depth of each rule: one more than the deepest that it reaches. A cycle is reported once.
@@ -232,28 +233,26 @@ struct Assembly {
     return depth;
   }
 
-  // L: the largest lateness among a rule's needs and those of every rule that it reaches.
-  std::map<std::string, stream::Duration> settles() const {
+  // L: the largest lateness among a rule's needs and those of every rule that it reaches. A finding, which is not
+  // reported, waits as long as the first of its readers: then it shares their windows.
+  std::map<std::string, stream::Duration> settles(const std::map<std::string, std::uint32_t>& depth) const {
     std::map<std::string, stream::Duration> own;
-    for (const auto& [name, rule] : collection.rules) {
-      stream::Duration& longest = own[name];
+    for (const auto& [name, rule] : collection.rules)
       for (const auto& [need, of] : rule.needs)
         if (const auto* signal = of.signal.empty() ? nullptr : collection.find_signal(of.signal))
-          longest = std::max(longest, signal->lateness);
-    }
+          own[name] = std::max(own[name], signal->lateness);
     auto all = own;
-    for (const std::string& name : names) {
-      std::set<std::string> seen;
-      std::vector<std::string> pending{name};
-      while (!pending.empty()) {
-        const std::string rule = std::move(pending.back());
-        pending.pop_back();
-        if (!seen.insert(rule).second) continue;
-        all[name] = std::max(all[name], own[rule]);
-        for (const Edges* edges : {&findings, &yields})
-          if (const auto next = edges->find(rule); next != edges->end())
-            pending.insert(pending.end(), next->second.begin(), next->second.end());
-      }
+    for (const std::string& name : names)
+      for (const std::string& rule : reached({&findings, &yields}, name)) all[name] = std::max(all[name], own[rule]);
+    auto readers_first = names;
+    std::ranges::stable_sort(readers_first, std::greater{}, [&](const auto& name) { return depth.at(name); });
+    for (const std::string& name : readers_first) {
+      if (collection.rules.at(name).severity != stream::Severity::none) continue;
+      auto first = stream::Duration::max();
+      for (const Edges* edges : {&findings, &yields})
+        for (const auto& [reader, read] : *edges)
+          if (std::ranges::find(read, name) != read.end()) first = std::min(first, all[reader]);
+      if (first != stream::Duration::max()) all[name] = first;
     }
     return all;
   }
@@ -374,7 +373,7 @@ struct Assembly {
     signals();
     edges();
     const auto depth = depths(findings, "findings go"), yield_depth = depths(yields, "yields_to goes");
-    const auto settle = settles();
+    const auto settle = settles(depth);
     pack.rules.resize(names.size());
     for (const std::string& name : names) {
       stream::Rule& rule = pack.rules[static_cast<std::size_t>(index(name))];

@@ -107,6 +107,39 @@ TEST_CASE("a rule settles as late as the latest signal of any rule that it reach
   for (const auto& [name, node] : rule(loaded, "slow_rank").needs) CHECK(graph[node].attributes.window->settle == 20s);
 }
 
+TEST_CASE("a finding settles with the first rule that reads it, and a finding that nobody reads when its signals do") {
+  const auto settles = [](const std::string& readers) {
+    const auto of = [](const std::string& name, const std::string& severity, const std::string& needs,
+                       const std::string& answer) {
+      return "rule \"" + name + "\" { per = \"job\", every = \"10s\", severity = \"" + severity + "\", needs = { " +
+             needs + " },\n  evaluate = function(job) return " + answer + " end }\n";
+    };
+    return load_rules(
+        of("early", "none", "fault = signal \"fault\" { over = \"1h\" }", "job.fault:seen():any(\"job\")") +
+        of("seen", "none", "early = finding \"early\"", "job.early:now()") + readers);
+  };
+  const std::string late = R"(rule "late" { per = "job", every = "10s", severity = "critical",
+    needs = { seen = finding "seen", duty = signal "duty" { over = "1m" } },
+    evaluate = function(job) return job.seen:now() & job.duty:mean():max("job"):above(0.5) end })";
+  const std::string soon = R"(rule "soon" { per = "job", every = "10s", severity = "critical",
+    needs = { early = finding "early" }, evaluate = function(job) return job.early:now() end })";
+  CHECK(rule(settles(""), "seen").settle == 1s);
+  CHECK(rule(settles(late), "seen").settle == 5s);
+  CHECK(rule(settles(late), "early").settle == 5s);
+  CHECK(rule(settles(late + soon), "seen").settle == 5s);
+  CHECK(rule(settles(late + soon), "early").settle == 1s);
+  CHECK(rule(settles(late + soon), "soon").settle == 1s);
+}
+
+TEST_CASE("of a need that is only filtered the window itself is not kept") {
+  const Loaded loaded = load_rules(slow_rank);
+  const auto& graph = *loaded.pack->graph;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const auto& window = graph[static_cast<stream::NodeId>(i)].attributes.window;
+    if (window && loaded.pack->signals[window->signal].name == "fault") CHECK_FALSE(window->filters.empty());
+  }
+}
+
 TEST_CASE("a signal is complete after five seconds, and an event after one, unless it says otherwise") {
   const auto settle = [](const std::string& signal, const std::string& answer) {
     const Loaded loaded =
