@@ -16,8 +16,8 @@ rule "collective_waits" {
     launched = signal "collective_launched" { over = "attempt" },
   },
   -- `least` more than `k` times the longest wait of ten minutes, at most `most`. The first `few` collectives wait for
-  -- ranks that start.
-  params = { k = 1.5, least = "5s", most = "10m", start = "60s", few = 20, begun = "16s" },
+  -- ranks that start: nothing tells how long this job's ranks take to download, or to wait for each other's files.
+  params = { k = 1.5, least = "5s", most = "10m", start = "5m", few = 20, begun = "16s" },
   state = { usual = 0 },      -- seconds; a wait that goes on does not count for its own limit
   evaluate = function(job, p, state)
     local lately = (job.usual:max():max("job") / "1s"):fill(0)
@@ -39,10 +39,12 @@ rule "collective_absent" {
   evaluate = function(job, p) return job.open:last():is(0) & job.launched:age():above(p.still) end,
 }
 
--- A rank that validates, saves or compiles comes to the collective later: for `patience`.
+-- A rank that validates, saves, compiles or waits for a process of its own comes to the collective later: for
+-- `patience`. If its main thread waits meanwhile, another thread may work for it: for `beside`. In a broadcast the others
+-- wait for what one rank sends, and that one may wait for requests: as long as there are none, if it is seen to serve.
 rule "rank_works" {
   severity = "none", per = "rank", every = "2s",
-  summary = "Rank computes, loads, saves or compiles",
+  summary = "Rank computes, loads, saves or compiles, or waits for requests",
   needs = {
     cpu      = signal "process_cpu"   { over = "5s", least = 2 },
     children = signal "children_cpu"  { over = "5s", least = 2 },
@@ -50,16 +52,19 @@ rule "rank_works" {
     call     = signal "wait_syscall"  { over = "10s", least = 1 },
     stack    = signal "stack"         { over = "70s" },
     open     = signal "collective_waiting" { over = "attempt", least = 1 },
+    fn       = signal "collective_function" { over = "10s", least = 1 },
   },
-  params = { idle = 0.05, loop = "5s", patience = "5m" },
+  params = { idle = 0.05, loop = "5s", beside = "30s", patience = "5m" },
   evaluate = function(job, p)
-    local busy    = (job.cpu:mean() + job.children:mean():fill(0)):above(p.idle)
-    local doing   = job.stack:last("doing")
-    local looping = (doing:is("own") & job.stack:last("unchanged"):at_least(p.loop)):surely()
-    local writes  = working.writing(job.call, job.state)
-                  | doing:is("saving", "compiling", "importing", "writing"):surely()
+    local doing, unchanged = job.stack:last("doing"), job.stack:last("unchanged")
+    local looping = (doing:is("own") & unchanged:at_least(p.loop)):surely()
+    local waiting = (doing:is("lock", "waiting", "sleeping") & unchanged:at_least(p.beside)):surely()
+    local busy    = (job.cpu:mean():above(p.idle) & ~waiting) | job.children:mean():above(p.idle):surely()
+    local writes  = working.writing(job.call, job.state) | job.call:last():is("wait4", "waitid"):surely()
+                  | doing:is("saving", "compiling", "importing", "writing", "child"):surely()
+    local sends   = job.fn:last():mode("job"):is("broadcast", "scatter"):surely() & job.state:seen()
     local recent  = job.open:last():max("job"):below(p.patience)
-    return ((busy & ~looping) | writes) & recent
+    return (((busy & ~looping) | writes | sends) & recent) | (sends & job.stack:last("serves"):is(1):surely())
   end,
 }
 
@@ -83,7 +88,10 @@ rule "collectives_ceased" {
 
 rule "collective_not_entered" {
   family = "C2", per = "job", every = "2s",
-  severity = { looping = "warning", reading = "warning", otherwise = "critical" },
+  severity = {
+    looping = "warning", reading = "warning", sends = "warning", child = "warning", beside = "warning",
+    otherwise = "critical",
+  },
   summary = "Rank has not entered a collective; peers wait",
   needs = {
     waits  = finding "collective_waits",
@@ -94,9 +102,11 @@ rule "collective_not_entered" {
     fn     = signal "collective_function" { over = "10s", least = 1 },
     number = signal "collective_number"   { over = "10s", least = 1 },
     state  = signal "process_state"       { over = "10s", least = 1 },
+    cpu    = signal "process_cpu"         { over = "5s", least = 2 },
     pid    = signal "process_pid"         { over = "attempt", least = 1 },
     stack  = signal "stack"               { over = "70s" },
   },
+  params = { idle = 0.05, loop = "5s" },
   fire = "2 of 2", clear = "4 of 4", yields_to = { "rank_stopped", "rank_killed", "rank_unreaped", "node_down" },
   shows = {
     "{fn} {number:.0f} was not entered by {who}; ranks waiting in it: {n:.0f} of {all:.0f}[; rank {rank}: {where}]",
@@ -107,6 +117,9 @@ rule "collective_not_entered" {
     locked  = "it waits for a lock or a queue",
     loading = "it waits for its data loader",
     reading = "it reads a file, a pipe or a connection, and no data comes: a download looks the same",
+    sends   = "the others wait for what it sends: a server that waits for requests looks the same",
+    child   = "it waits for a process that it started",
+    beside  = "its main thread waits, and another thread of it works",
     exited  = "its process has gone",
     idle    = "its process sleeps: on a lock, a pipe, a queue or a remote service",
   },
@@ -124,14 +137,19 @@ rule "collective_not_entered" {
     local known = job.state:seen():any("job")      -- dumps know no processes
     local gone  = ~job.state:seen() & known
     local function culprit(mask) return (who & mask):any("job"):surely() end
-    local looping = culprit(doing:is("own") & job.stack:last("unchanged"):at_least("5s"))
-    local locked, loading, exited = culprit(doing:is("lock")), culprit(doing:is("loading")), culprit(gone)
-    local reading = culprit(doing:is("reading"))
+    local looping = culprit(doing:is("own") & job.stack:last("unchanged"):at_least(p.loop))
+    local reading, child = culprit(doing:is("reading")), culprit(doing:is("child"))
+    local beside  = culprit(job.cpu:mean():above(p.idle) & doing:is("lock", "waiting", "sleeping"))
+    local sends   = fn:is("broadcast", "scatter"):surely() & known
+    local unsure  = looping | reading | child | beside | sends
+    local locked, loading = culprit(doing:is("lock")) & ~unsure, culprit(doing:is("loading")) & ~unsure
+    local exited  = culprit(gone)
     return waits:any("job") & who:any("job"),
       {
         who = who, n = inside:count("job"), all = job.open:last():count("job"), fn = fn, number = number,
         where = job.stack:last("where"), pid = job.pid:last(), looping = looping, locked = locked, loading = loading,
-        reading = reading, exited = exited, idle = known & ~looping & ~locked & ~loading & ~reading & ~exited,
+        reading = reading, child = child, beside = beside, sends = sends, exited = exited,
+        idle = known & ~unsure & ~locked & ~loading & ~exited,
       }
   end,
 }

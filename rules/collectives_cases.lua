@@ -29,9 +29,9 @@ local function away(more)
   return member
 end
 
-local function stack(rank, at, doing, unchanged)
+local function stack(rank, at, doing, unchanged, serves)
   return { "stack", rank = rank, at = at, where = "fetch (my_loader.py:88) < train (train.py:41)", doing = doing,
-    unchanged = unchanged }
+    unchanged = unchanged, serves = serves or 0 }
 end
 
 case "one of four sleeps while the others wait in an all_reduce" {
@@ -160,4 +160,49 @@ case "two groups are entered in opposite order, and a rank outside both sleeps" 
     [1] = { collective_group = "1" }, [2] = away { collective_launched = 3, collective_awaited = 0 },
   } }),
   fires = { { "collective_deadlock", cause = "order", within = "12s" } },
+}
+
+-- Waits that look like hangs.
+case "ranks of an idle server wait in a broadcast for rank 0, which waits for requests" {
+  ranks = 4, trains(),
+  waits(300, { collective_function = "broadcast", rank = { [0] = away() },
+    events = { stack(0, "4s", "lock", 0, 1), stack(0, "1m", "lock", 56, 1), stack(0, "2m", "lock", 116, 1),
+      stack(0, "3m", "lock", 176, 1), stack(0, "4m", "lock", 236, 1) } }),
+  {
+    lasting = "10m", collective_waiting = ramp(300, 600),
+    events = { stack(0, "1s", "lock", 300, 1), stack(0, "1m", "lock", 360, 1), stack(0, "2m", "lock", 420, 1),
+      stack(0, "3m", "lock", 480, 1), stack(0, "4m", "lock", 540, 1), stack(0, "5m", "lock", 600, 1),
+      stack(0, "6m", "lock", 660, 1), stack(0, "7m", "lock", 720, 1), stack(0, "8m", "lock", 780, 1),
+      stack(0, "9m", "lock", 840, 1) },
+    rank = { [0] = { collective_waiting = 0 } },
+  },
+}
+case "the others wait in a broadcast for rank 0, whose stack cannot be taken" {
+  ranks = 4, trains(), waits(330, { collective_function = "broadcast", rank = { [0] = away() } }),
+  fires = { { "collective_not_entered", who = { 0 }, cause = "sends" } },
+}
+case "one of four waits for a minute for a process that it started and that uses no CPU" {
+  ranks = 4, trains(), waits(60, { rank = { [1] = away { wait_syscall = "wait4" } } }), trains(),
+  waits(60, { rank = { [2] = away { wait_syscall = "poll" } },
+    events = { stack(2, "3s", "child", 0), stack(2, "9s", "child", 6), stack(2, "39s", "child", 36) } }),
+  trains(),
+}
+case "one of four waits for a lock, and another thread of it runs on" {
+  ranks = 4, trains(),
+  waits(50, { rank = { [2] = away { process_cpu = 1 } },
+    events = { stack(2, "3s", "lock", 0), stack(2, "9s", "lock", 6), stack(2, "39s", "lock", 36) } }),
+  fires = { { "collective_not_entered", who = { 2 }, cause = "beside", within = "45s" } },
+}
+case "a pool of threads works for rank 0, which waits for it for half a minute" {
+  ranks = 4, trains(),
+  waits(30, { rank = { [0] = away { process_cpu = 1 } }, events = { stack(0, "3s", "lock", 0), stack(0, "9s", "lock", 6) } }),
+  trains(),
+}
+case "one of four sleeps for 85 s before the first barrier" {
+  ranks = 4,
+  {
+    lasting = "85s", process_cpu = 0.01, process_state = "sleeping", collective_launched = 1, collective_done = 0,
+    collective_waiting = ramp(0, 85), rank = { [0] = { collective_launched = 0, collective_waiting = 0 } },
+  },
+  trains(),
 }

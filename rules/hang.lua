@@ -17,10 +17,11 @@ rule "rank_behind" {
   needs = {
     launched = signal "collective_launched" { over = "attempt" },
     done     = signal "collective_done"     { over = "attempt" },
+    works    = finding "rank_works",
   },
   evaluate = function(job, p)
     local launched = job.launched:last()
-    local behind   = launched:below(launched:max("job"))
+    local behind   = launched:below(launched:max("job")) & ~job.works:now():surely()
     local outside  = behind & ~launched:above(job.done:last())
     -- Where all of those behind wait, in another group, they are it
     return outside | (behind & ~outside:any("job"))
@@ -77,10 +78,14 @@ rule "gpu_cold" {
 rule "gpu_dark" {
   severity = "none", per = "rank", every = "5s",
   summary = "GPU was idle for five minutes, and all others were busy and drew hardly more power",
-  needs = { gr = signal "gr_engine_active" { over = "5m" }, power = signal "gpu_power" { over = "5m" } },
+  needs = {
+    gr    = signal "gr_engine_active" { over = "5m" },
+    power = signal "gpu_power"        { over = "5m" },
+    works = finding "rank_works",
+  },
   params = { cold = 0.05, spin = 0.9, draw = 2 },
   evaluate = function(job, p)
-    local dark   = job.gr:max():at("rank"):below(p.cold)
+    local dark   = job.gr:max():at("rank"):below(p.cold) & ~job.works:now():surely()
     local power  = job.power:mean():at("rank")
     local pinned = job.gr:min():at("rank"):above(p.spin) & power:below(p.draw * power:min("job"))
     return dark & pinned:any("job") & (dark | pinned):all("job")

@@ -128,8 +128,9 @@ signals {
   stack = { kind = "event", unit = "none", owner = "rank", source = sampler,
     documentation = "Where the rank's main thread is, taken at the first sign of a hang and again while it lasts. "
       .. "`doing` is what it does by its frames (docs/trace.md): collective, loading, saving, computing and so on, or "
-      .. "own (the program's own code, which runs); `unchanged` is for how long it has been in the same functions.",
-    fields = { where = "text", doing = "text", unchanged = "seconds" } },
+      .. "own (the program's own code, which runs); `unchanged` is for how long it has been in the same functions; "
+      .. "`serves` is 1 where a thread of the process waits for requests (an HTTP server, for example), else 0.",
+    fields = { where = "text", doing = "text", unchanged = "seconds", serves = "none" } },
   bundle = { kind = "event", unit = "none", owner = "job", source = sampler,
     documentation = "Evidence was gathered beside the journal: stacks, flight recorder dumps, kernel log.",
     fields = { path = "text" } },

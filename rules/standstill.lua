@@ -165,19 +165,21 @@ rule "no_first_step" {
     launched = signal "collective_launched" { over = "attempt" },
   },
   -- Preparation may take `start` (data, compilation), but not while every process is idle and has been from the start.
-  -- Processes that used `worked` seconds of CPU, or entered more than `few` collectives, may have trained, and the log
-  -- format is not recognized.
-  params = { start = "20m", patience = "60s", worked = 120, few = 20 },
+  -- Once ranks have met, and wait in a collective for another one, that one may sleep for `met`. Processes that used
+  -- `worked` seconds of CPU, or entered more than `few` collectives, may have trained, and the log format is not
+  -- recognized.
+  params = { start = "20m", patience = "60s", met = "5m", worked = 120, few = 20 },
   fire = "2 of 2", clear = "1 of 1",
   evaluate = function(job, p)
     local never   = job.step:count():is(0):all("job") & ~job.loss:seen()
     local age     = progress_age(job)
-    local trained = (job.worked:mean():max("job") * age):above(p.worked):surely()
-                  | job.launched:last():max("job"):above(p.few):surely()
+    local entered = job.launched:last():max("job")
+    local trained = (job.worked:mean():max("job") * age):above(p.worked):surely() | entered:above(p.few):surely()
+    local patience = entered:above(0):surely():choose(p.met, p.patience)
     local met     = job.met:last()
     local starts  = job.phase:last():is("starting") | met:is("joined", "waiting")
     local late    = starts & age:above(p.start) & (job.idle:now() | met:is("waiting"):surely())
-    return never & ((job.idle:now() & job.worked:seen():any("job") & ~trained & age:above(p.patience)):surely()
+    return never & ((job.idle:now() & job.worked:seen():any("job") & ~trained & age:above(patience)):surely()
                     | late:surely())
   end,
 }

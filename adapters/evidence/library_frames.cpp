@@ -172,10 +172,9 @@ constexpr Known python_frames[] = {
     {"filelock/", "", "lock", true},
     {"multiprocessing/connection.py", "_recv* recv* _poll poll wait", "reading", true},
     {"multiprocessing/connection.py", "_send* send*", "writing", true},
-    {"multiprocessing/popen_fork.py", "wait poll", "waiting", true},
-    {"subprocess.py", "", "waiting", true},
+    {"multiprocessing/popen_fork.py", "wait poll", "child", true},
+    {"subprocess.py", "", "child", true},
     {"asyncio/", "", "waiting", true},
-    {"selectors.py", "", "waiting", true},
     {"logging/", "", "writing", true},
     {"zipfile.py", "write* close _write*", "writing", true},
     {"zipfile/", "write* close _write*", "writing", true},
@@ -204,6 +203,18 @@ constexpr Known python_frames[] = {
     {"pyarrow/", "", "reading", true},
     {"pandas/io/", "", "reading", true},
     {"PIL/", "", "reading", true}};
+
+// Loops that wait for requests.
+constexpr Known servers[] = {{"asyncio/base_events.py", "run_forever", ""},
+                             {"socketserver.py", "serve_forever", ""},
+                             {"uvicorn/", "", ""},
+                             {"hypercorn/", "", ""},
+                             {"gunicorn/", "", ""},
+                             {"waitress/", "", ""},
+                             {"aiohttp/web", "", ""},
+                             {"tornado/ioloop.py", "", ""},
+                             {"grpc/_server.py", "", ""},
+                             {"zmq/", "", ""}};
 
 struct KnownNative {
   std::string_view part, doing;
@@ -257,8 +268,8 @@ constexpr KnownCall waiting_calls[] = {{"clock_nanosleep", "sleeping"},
                                        {"sendfile", "writing"},
                                        {"copy_file_range", "writing"},
                                        {"futex", "waiting"},
-                                       {"wait4", "waiting"},
-                                       {"waitid", "waiting"},
+                                       {"wait4", "child"},
+                                       {"waitid", "child"},
                                        {"poll", "waiting"},
                                        {"ppoll", "waiting"},
                                        {"select", "waiting"},
@@ -310,6 +321,13 @@ Sign sign_of(const Frame& frame) {
   for (const Known& known : python_frames)
     if (inner.starts_with(known.path) && one_of(known.functions, frame.function)) return {known.doing, known.weak};
   return {};
+}
+
+bool serves(const Frame& frame) {
+  const std::string_view inner = inner_path(frame.file);
+  return std::any_of(std::begin(servers), std::end(servers), [&](const Known& known) {
+    return inner.starts_with(known.path) && one_of(known.functions, frame.function);
+  });
 }
 
 std::string_view doing_of_call(std::string_view call) {

@@ -20,6 +20,8 @@ struct Sign {
   bool weak = false;  // it holds only where no other frame of a library says what it is done for
 };
 [[nodiscard]] Sign sign_of(const Frame& frame);
+// Whether it is a loop of a server, in which a thread waits for requests.
+[[nodiscard]] bool serves(const Frame& frame);
 // What the system call that a thread waits in says, where the innermost frame is the program's own.
 [[nodiscard]] std::string_view doing_of_call(std::string_view call);
 

@@ -23,7 +23,8 @@ constexpr Doing words[] = {
     {"lock", "in threading, queue or multiprocessing, waiting for another thread or process; or in flock or fcntl"},
     {"reading", "loading a checkpoint, or reading a file, a pipe or a connection"},
     {"writing", "writing a file, a pipe or a connection, or a log"},
-    {"waiting", "in the program's own code, the kernel shows that it sleeps: a lock, a process, or native code"},
+    {"child", "waiting for a process that it started"},
+    {"waiting", "in the program's own code, the kernel shows that it sleeps: a lock, or native code"},
     {"sleeping", "in the program's own code, in a sleep"},
     {"own", "in the program's own code, which runs"},
     {"other", "in a library that tells nothing about what is done"},
@@ -175,6 +176,11 @@ Place place_of(const ProcessStack& stack) {
   }
   if (thread->state == 'T') place.doing = "stopped";
   return place;
+}
+
+bool takes_requests(const ProcessStack& stack) {
+  return std::ranges::any_of(stack.threads,
+                             [](const auto& thread) { return std::ranges::any_of(thread.frames, serves); });
 }
 
 bool same_place(const Place& a, const Place& b) noexcept {

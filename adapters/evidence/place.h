@@ -24,6 +24,8 @@ struct Doing {
 
 // Frames of libraries are left out of the text; the innermost of them stands as a word before the program's own.
 [[nodiscard]] Place place_of(const ProcessStack& stack);
+// Whether a thread of it waits for requests from outside of the job: it serves HTTP, gRPC or the like.
+[[nodiscard]] bool takes_requests(const ProcessStack& stack);
 // Two moments of one process, or two processes: whether both are known and in the same functions.
 [[nodiscard]] bool same_place(const Place& a, const Place& b) noexcept;
 

@@ -60,7 +60,8 @@ void StackWatch::write_stacks(EntryBuilder& entry, stream::Time now) {
     if (!first && seen->second.functions != place.brief) seen->second = {place.brief, now};
     const EntryBuilder::Field fields[] = {{"where", 0, place.text, true},
                                           {"doing", 0, place.doing, true},
-                                          {"unchanged", stream::seconds(now - seen->second.since), {}, false}};
+                                          {"unchanged", stream::seconds(now - seen->second.since), {}, false},
+                                          {"serves", evidence::takes_requests(stack) ? 1.0 : 0.0, {}, false}};
     entry.event(now, {stream::Level::rank, *stack.rank, node_, {}}, "stack", fields, "sampler");
   }
   const std::string text = evidence::text_of(evidence::groups_of(*stacks));

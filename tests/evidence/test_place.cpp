@@ -84,6 +84,8 @@ TEST_CASE("what a process does is read from the frames of libraries within its o
   CHECK(doing({of("FileBaton.wait", packages + "torch/utils/file_baton.py"),
                of("load", packages + "torch/utils/cpp_extension.py")}) == "lock");
   CHECK(doing({of("Event.wait", standard + "threading.py")}) == "lock");
+  CHECK(doing({of("select", standard + "selectors.py"), of("Popen._communicate", standard + "subprocess.py"),
+               of("run", standard + "subprocess.py")}) == "child");
   CHECK(doing({of("create_connection", standard + "socket.py"), of("urlopen", standard + "urllib/request.py")}) ==
         "reading");
   // Modules of PyTorch that are imported do nothing yet.
@@ -106,7 +108,7 @@ TEST_CASE(
   CHECK(doing({}, "openat") == "reading");
   CHECK(doing({}, "flock") == "lock");
   CHECK(doing({}, "futex") == "waiting");
-  CHECK(doing({}, "wait4") == "waiting");
+  CHECK(doing({}, "wait4") == "child");
   CHECK(doing({}, "call 999") == "own");
   ProcessStack holds = below({}, "futex");
   holds.threads.front().interprets = true;  // the interpreter's lock goes with what waits: it runs again
@@ -114,6 +116,20 @@ TEST_CASE(
   ProcessStack stopped = below({});
   stopped.threads.front().state = 'T';
   CHECK(place_of(stopped).doing == "stopped");
+}
+
+TEST_CASE("a process of which any thread runs a server's loop takes requests") {
+  ProcessStack stack = below({of("Condition.wait", standard + "threading.py"), of("Queue.get", standard + "queue.py")});
+  CHECK_FALSE(takes_requests(stack));
+  ThreadStack other;
+  other.frames = {of("select", standard + "selectors.py"), of("BaseServer.serve_forever", standard + "socketserver.py"),
+                  of("Thread.run", standard + "threading.py")};
+  stack.threads.push_back(other);
+  CHECK(takes_requests(stack));
+  CHECK(takes_requests(below({of("select", standard + "selectors.py"),
+                              of("BaseEventLoop.run_forever", standard + "asyncio/base_events.py")})));
+  CHECK(takes_requests(below({of("run", packages + "uvicorn/server.py")})));
+  CHECK_FALSE(takes_requests(below({of("urlopen", standard + "urllib/request.py")})));
 }
 
 TEST_CASE("an endless loop has the same place at each moment, whichever line it is in") {
