@@ -59,7 +59,8 @@ rule "rank_works" {
     local doing, unchanged = job.stack:last("doing"), job.stack:last("unchanged")
     local looping = (doing:is("own") & unchanged:at_least(p.loop)):surely()
     local waiting = (doing:is("lock", "waiting", "sleeping") & unchanged:at_least(p.beside)):surely()
-    local busy    = (job.cpu:mean():above(p.idle) & ~waiting) | job.children:mean():above(p.idle):surely()
+    local runs    = job.cpu:mean():above(p.idle) | job.state:last():is("running")      -- or would, on a busy host
+    local busy    = (runs & ~waiting) | job.children:mean():above(p.idle):surely()
     local writes  = working.writing(job.call, job.state) | job.call:last():is("wait4", "waitid"):surely()
                   | doing:is("saving", "compiling", "importing", "writing", "child"):surely()
     local sends   = job.fn:last():mode("job"):is("broadcast", "scatter"):surely() & job.state:seen()

@@ -206,3 +206,10 @@ case "one of four sleeps for 85 s before the first barrier" {
   },
   trains(),
 }
+case "at the end of a silent job its processes wait for two minutes for a processor" {
+  ranks = 4, trains(),
+  {
+    lasting = "2m", process_cpu = 0.01, process_state = "running", collective_launched = 300, collective_done = 300,
+    wait_syscall = "none",
+  },
+}
