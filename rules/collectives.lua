@@ -106,11 +106,13 @@ rule "collective_not_entered" {
     cpu    = signal "process_cpu"         { over = "5s", least = 2 },
     pid    = signal "process_pid"         { over = "attempt", least = 1 },
     stack  = signal "stack"               { over = "70s" },
+    bundle = signal "bundle"              { over = "attempt" },
   },
   params = { idle = 0.05, loop = "5s" },
   fire = "2 of 2", clear = "4 of 4", yields_to = { "rank_stopped", "rank_killed", "rank_unreaped", "node_down" },
   shows = {
-    "{fn} {number:.0f} was not entered by {who}; ranks waiting in it: {n:.0f} of {all:.0f}[; rank {rank}: {where}]",
+    "{fn} {number:.0f} was not entered by {who}; ranks waiting in it: {n:.0f} of {all:.0f}[; rank {rank}: {where}]"
+      .. "[; the others: {theirs}]",
     "not in the collective that others wait in: {who}; ranks waiting in it: {n:.0f} of {all:.0f}",
   },
   causes = {
@@ -126,7 +128,8 @@ rule "collective_not_entered" {
   },
   actions = {
     exited    = "read the last lines of {who} to see why it exited",
-    otherwise = "see what rank {rank} does (py-spy dump[ --pid {pid:.0f}][ on {node}]), then restart from a checkpoint",
+    otherwise = "see what rank {rank} does ([tocsin bundle {run}, ]py-spy dump[ --pid {pid:.0f}][ on {node}]), then "
+      .. "restart from a checkpoint",
   },
   evaluate = function(job, p)
     local waits = job.waits:now():surely()
@@ -134,7 +137,8 @@ rule "collective_not_entered" {
     local who   = idle & ~job.asked:last():is(0):surely()      -- others wait in groups that it is not in
     local fn, number = job.fn:last():mode("job"), job.number:last():mode("job")
     local inside     = waits & job.fn:last():is(fn):maybe() & job.number:last():is(number):maybe()
-    local doing = job.stack:last("doing")
+    local doing  = job.stack:last("doing")
+    local theirs = job.stack:where { doing = { "collective", "computing" } }:last("where"):mode("job")
     local known = job.state:seen():any("job")      -- dumps know no processes
     local gone  = ~job.state:seen() & known
     local function culprit(mask) return (who & mask):any("job"):surely() end
@@ -148,7 +152,8 @@ rule "collective_not_entered" {
     return waits:any("job") & who:any("job"),
       {
         who = who, n = inside:count("job"), all = job.open:last():count("job"), fn = fn, number = number,
-        where = job.stack:last("where"), pid = job.pid:last(), looping = looping, locked = locked, loading = loading,
+        where = job.stack:last("where"), theirs = theirs, run = job.bundle:last("run"):at("rank"),
+        pid = job.pid:last(), looping = looping, locked = locked, loading = loading,
         reading = reading, child = child, beside = beside, sends = sends, exited = exited,
         idle = known & ~unsure & ~locked & ~loading & ~exited,
       }

@@ -29,13 +29,17 @@ local function away(more)
   return member
 end
 
-local function stack(rank, at, doing, unchanged, serves)
-  return { "stack", rank = rank, at = at, where = "fetch (my_loader.py:88) < train (train.py:41)", doing = doing,
+local function stack(rank, at, doing, unchanged, serves, where)
+  return { "stack", rank = rank, at = at, where = where or "fetch (my_loader.py:88) < train (train.py:41)", doing = doing,
     unchanged = unchanged, serves = serves or 0 }
 end
 
 case "one of four sleeps while the others wait in an all_reduce" {
-  ranks = 4, trains(), waits(20, { rank = { [2] = away() }, events = { stack(2, "4s", "own", 0) } }),
+  ranks = 4, trains(),
+  waits(20, { rank = { [2] = away() }, events = {
+    stack(2, "4s", "own", 0), stack(1, "4s", "collective", 0, 0, "all_reduce < train (train.py:43)"),
+    { "bundle", node = 0, at = "5s", run = "/runs/7" },
+  } }),
   fires = { { "collective_not_entered", who = { 2 }, cause = "idle", within = "12s" } },
 }
 case "one of four loops in its own code" {

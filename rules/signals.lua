@@ -131,11 +131,10 @@ signals {
       .. "own (the program's own code, which runs); `unchanged` is for how long it has been in the same functions; "
       .. "`serves` is 1 where a thread of the process waits for requests (an HTTP server, for example), else 0.",
     fields = { where = "text", doing = "text", unchanged = "seconds", serves = "none" } },
-  bundle = { kind = "event", unit = "none", owner = "job", source = sampler,
-    documentation = "Evidence was gathered beside the journal: stacks, flight recorder dumps, kernel log.",
-    fields = { path = "text" } },
-  stacks = { kind = "event", unit = "none", owner = "job", source = sampler,
-    documentation = "The stacks of a node's ranks, equal ones together.", fields = { text = "text" } },
+  bundle = { kind = "event", unit = "none", owner = "node", source = sampler,
+    documentation = "Evidence is gathered on the node beside the journal of this run: stacks, flight recorder dumps, "
+      .. "kernel log. `tocsin bundle RUN` shows it.",
+    fields = { run = "text" } },
   gpu_attached = { kind = "gauge", unit = "none", owner = "rank", lateness = "1s",
     documentation = "Whether the rank's process has a CUDA context: 1, else 0." },
   kernel_launches = { kind = "counter", unit = "count", owner = "rank", lateness = "1s",

@@ -115,7 +115,7 @@ void CollectiveWatch::say_once(std::string line) {
 }
 
 void CollectiveWatch::look(const std::unordered_map<pid_t, Process>& processes,
-                           const std::map<pid_t, std::uint32_t>& ranks) {
+                           const std::map<pid_t, std::uint32_t>& ranks, stream::Time now) {
   if (!std::exchange(looked_, true)) load_tracer();
   if (!why_not_.empty() && ranks.size() > 1)
     say_once("collectives are not traced, so the rank of a hang may stay unnamed: " + std::exchange(why_not_, {}));
@@ -135,6 +135,14 @@ void CollectiveWatch::look(const std::unordered_map<pid_t, Process>& processes,
     for (std::string& note : tracer_->take_notes()) say_once(std::move(note));
   }
   if (!rings_.empty()) look_at_nccl(ranks);
+  std::map<std::uint32_t, Entered> entered;
+  for (const auto& [rank, trace] : ranks_) {
+    Entered& last = entered[rank] = entered_[rank];
+    if (last.count == trace.collectives.launched) continue;
+    if (last.count > 0) last.usual = std::max(now - last.since, last.usual - last.usual / 16);
+    last.count = trace.collectives.launched, last.since = now;
+  }
+  entered_ = std::move(entered);
 }
 
 // What the plugin reports of NCCL takes the place of what the tracer counts of it, which are launches alone.
@@ -209,10 +217,14 @@ void CollectiveWatch::write_awaited(EntryBuilder& entry, stream::Time now, const
   }
 }
 
-stream::Duration CollectiveWatch::longest_open() const {
+stream::Duration CollectiveWatch::longest_standing(stream::Time now) const {
   stream::Duration longest{};
-  for (const auto& [rank, trace] : ranks_)
+  for (const auto& [rank, trace] : ranks_) {
+    const Entered& last = entered_.at(rank);
     if (trace.collectives.oldest) longest = std::max(longest, trace.collectives.oldest->open);
+    else if (last.count > 0 && now - last.since > last.usual + last.usual / 2)
+      longest = std::max(longest, now - last.since);
+  }
   return longest;
 }
 

@@ -23,11 +23,12 @@ class CollectiveWatch {
   // `rings`: the directory in which our plugin writes; empty: nowhere. `note`: a line for the user, of jobs with GPUs.
   void begin(std::filesystem::path rings, std::string note) { rings_ = std::move(rings), note_ = std::move(note); }
   // Once a second; the first time it loads the tracer. `ranks`: of this node, with the process that does a rank's work.
-  void look(const std::unordered_map<pid_t, Process>& processes, const std::map<pid_t, std::uint32_t>& ranks);
+  void look(const std::unordered_map<pid_t, Process>& processes, const std::map<pid_t, std::uint32_t>& ranks,
+            stream::Time now);
   // What the last look saw.
   void write(schemas::EntryBuilder& entry, stream::Time now, const std::string& node) const;
-  // How long a collective of these ranks has been open; 0: none is.
-  [[nodiscard]] stream::Duration longest_open() const;
+  // For how long a rank has been in a collective, or has entered none, longer than it usually does; 0: all go on.
+  [[nodiscard]] stream::Duration longest_standing(stream::Time now) const;
 
  private:
   void load_tracer();
@@ -45,6 +46,12 @@ class CollectiveWatch {
   std::string why_not_;            // not printed yet
   std::set<std::string> printed_;  // lines that were printed
   std::map<std::uint32_t, trace::ProcessTrace> ranks_;
+  struct Entered {
+    std::uint64_t count = 0;
+    stream::Time since{};
+    stream::Duration usual{};  // the longest from one collective to the next; it fades
+  };
+  std::map<std::uint32_t, Entered> entered_;  // how many collectives each rank has
 };
 
 }  // namespace tocsin::adapters::wrap

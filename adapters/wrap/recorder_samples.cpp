@@ -122,13 +122,14 @@ void Recorder::look_at_collectives() {
     ranks.emplace(probe.pid(), rank.rank);
     targets.push_back({probe.pid(), rank.rank, probe.start()});
   }
-  collectives_.look(tree_->processes(), ranks);
+  const Time now = setup_.clock.now();
+  collectives_.look(tree_->processes(), ranks, now);
   entry_.clear();
   about_job();
-  collectives_.write(entry_, setup_.clock.now(), setup_.node);
+  collectives_.write(entry_, now, setup_.node);
   if (entry_.empty()) entry_.clear();
   recording_.append(entry_);
-  stacks_.look(setup_.clock.now(), collectives_.longest_open(), targets);
+  stacks_.look(now, collectives_.longest_standing(now), targets);
   look_at_stacks();
 }
 

@@ -15,16 +15,16 @@
 
 namespace tocsin::adapters::wrap {
 
-// Takes the stacks of this node's ranks at the first sign of a hang, before it is an alert, three times more within
-// seconds, which tells a loop from work, and then now and then while it lasts. With the second of them it gathers a
-// bundle beside the journal. Owned by the Recorder.
+// Takes the stacks of this node's ranks at the first sign of a hang (one stays in a collective, or outside of all),
+// before it is an alert, three times more within seconds, which tells a loop from work, and then now and then. With the
+// second of them it gathers a bundle beside the journal. Owned by the Recorder.
 class StackWatch {
  public:
   StackWatch(std::filesystem::path run, std::string job, std::string node)
       : run_(std::move(run)), job_(std::move(job)), node_(std::move(node)) {}
 
-  // Once a second. `open`: how long a collective has been open; `ranks`: whose stacks are taken.
-  void look(stream::Time now, stream::Duration open, std::span<const evidence::StackTarget> ranks);
+  // Once a second. `standing`: for how long a rank has; `ranks`: whose stacks are taken.
+  void look(stream::Time now, stream::Duration standing, std::span<const evidence::StackTarget> ranks);
   [[nodiscard]] int stacks_descriptor() const noexcept { return taker_.descriptor(); }
   [[nodiscard]] int bundle_descriptor() const noexcept { return bundle_.descriptor(); }
   // Writes what has been taken since.
@@ -36,8 +36,7 @@ class StackWatch {
     stream::Time since{};
   };
 
-  void write_stacks(schemas::EntryBuilder& entry, stream::Time now);
-  void write_bundle(schemas::EntryBuilder& entry, stream::Time now);
+  void write_stacks(schemas::EntryBuilder& entry, stream::Time now, std::vector<evidence::ProcessStack> stacks);
 
   std::filesystem::path run_;
   std::string job_, node_;
@@ -45,8 +44,8 @@ class StackWatch {
   evidence::StackTaker taker_;
   evidence::Bundle bundle_;
   std::map<std::uint32_t, Seen> seen_;  // in this hang
-  stream::Duration usual_{};            // the longest that a collective was open and completed; it fades
-  stream::Duration open_{};             // at the last look
+  stream::Duration usual_{};            // the longest after which a rank went on; it fades
+  stream::Duration standing_{};         // at the last look
   stream::Time next_ = stream::long_ago;
   unsigned taken_ = 0;  // in this hang
 };
