@@ -4,8 +4,9 @@
 usage: overhead.py [--pairs 40] [--steps 50] [--ranks 2] [--python /usr/bin/python3] PROBE CALLER
 
 PROBE and CALLER are build/release/tests/trace/trace_probe and trace_caller. One job of PyTorch (DDP over gloo, ten collectives a step) runs on
-through blocks of steps, in pairs, one with the tracer and one without, the order drawn: printed are the median of the pairs' differences and its
-95 % interval by bootstrap, of step time and of the ranks' CPU time, and the tracer's own CPU. Then calls of stub libraries, with and without.
+through blocks of steps, in pairs, one with the tracer and one without, the order drawn, each behind some steps that settle what the start of the
+tracer or its end has stirred: printed are the median of the pairs' differences and its 95 % interval by bootstrap, of step time and of the ranks' CPU
+time, and the tracer's own CPU. Then calls of stub libraries, with and without.
 For less noise: chrt -f 10 overhead.py ...
 """
 import argparse
@@ -99,6 +100,7 @@ def steps_of_a_job(options):
             for traced in random.sample([False, True], 2):
                 began = time.monotonic()
                 probe = Probe(options.probe, pids) if traced else None
+                block(ranks, max(options.steps // 4, 1))
                 before = probe.read() if probe else None
                 pair[traced] = block(ranks, options.steps)
                 if probe:
