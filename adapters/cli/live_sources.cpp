@@ -8,10 +8,8 @@
 namespace tocsin::adapters::cli {
 
 stream::Result<std::unique_ptr<LiveSources>> LiveSources::open(const config::Config& config,
-                                                               const ingest::NodeMap& nodes,
-                                                               service::OpenAppender append, ServiceOutlet& outlet,
+                                                               sources::LiveOptions options, ServiceOutlet& outlet,
                                                                const service::Log& log) {
-  sources::LiveOptions options;
   for (const ingest::Source& source : config.ingest.sources) {
     if (!source.topic.empty()) continue;
     options.sources.push_back(source);
@@ -21,8 +19,6 @@ stream::Result<std::unique_ptr<LiveSources>> LiveSources::open(const config::Con
   }
   if (options.sources.empty()) return std::unique_ptr<LiveSources>{};
   const auto say = [log](const std::string& line) { log("ingest: " + line); };
-  options.nodes = nodes;
-  options.open = std::move(append);
   options.pack = [&outlet] { return outlet.known_rules().pack; };
   options.log = say;
   options.show = [&outlet](std::vector<prometheus::SourceFigures> figures) { outlet.show(std::move(figures)); };

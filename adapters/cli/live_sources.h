@@ -16,10 +16,10 @@ namespace tocsin::adapters::cli {
 // command.
 class LiveSources {
  public:
-  // Null: the configuration has none. Of posts it is asked by the outlet; begin() reads the rest.
-  static stream::Result<std::unique_ptr<LiveSources>> open(const config::Config& config, const ingest::NodeMap& nodes,
-                                                           service::OpenAppender append, ServiceOutlet& outlet,
-                                                           const service::Log& log);
+  // Null: the configuration has none. `options`: the nodes, the log, and who may write. Of posts it is asked by the
+  // outlet; begin() reads the rest.
+  static stream::Result<std::unique_ptr<LiveSources>> open(const config::Config& config, sources::LiveOptions options,
+                                                           ServiceOutlet& outlet, const service::Log& log);
   void begin(const std::filesystem::path& state);
   [[nodiscard]] sources::LiveRole& role() noexcept { return *role_; }
   void stop();

@@ -160,8 +160,6 @@ stream::Result<Storage> storage_of(const config::Config& config, service::Servic
   Storage storage;
   const auto warn = [log = options.log](const std::string& line) { log.warning(line); };
   if (config.kafka.brokers.empty()) {
-    if (auto unguarded = config::unguarded(config); !unguarded.empty())
-      return stream::Error{stream::Errc::refused, std::move(unguarded)};
     auto disk = disk_log::DiskLog::open({log_directory(config), static_cast<int>(config.log.partitions),
                                          config.log.retention, config.log.retention_size, options.log, warn});
     if (!disk) return disk.error();
@@ -201,6 +199,8 @@ std::string page_address(const config::Config& config, std::uint16_t port) {
 int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   const auto config = configuration(arguments, command);
   if (!config) return cannot(config.error());
+  if (auto unguarded = config::unguarded(*config); !unguarded.empty())
+    return cannot({stream::Errc::refused, std::move(unguarded)});
   auto pack = load_pack_from(config->rules);
   if (!pack) return cannot(pack.error());
   service::ServiceOptions options;
@@ -221,7 +221,9 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   auto storage = storage_of(*config, options);
   if (!storage) return cannot(storage.error());
   const StopSignals signals{[&log = options.log](const std::string& line) { log.error(line); }};
-  service::PushRole pushes{storage->append, service::push_limits(config->http.connections, config->http.body_bytes)};
+  service::SenderRights rights{config->http.auth.senders};
+  service::PushRole pushes{storage->append, service::push_limits(config->http.connections, config->http.body_bytes),
+                           &rights};
   ServiceOutlet outlet{*config, options.pack.pack, reloads, pushes};
   std::vector<std::filesystem::path> histories;
   for (int partition = 0; storage->disk && partition < storage->disk->partitions(); ++partition)
@@ -233,7 +235,9 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
     if (!read) return cannot(read.error());
     nodes = std::move(*read);
   }
-  auto opened = LiveSources::open(*config, nodes, storage->append, outlet, options.log);
+  sources::LiveOptions live_options;
+  live_options.nodes = nodes, live_options.open = storage->append, live_options.rights = &rights;
+  auto opened = LiveSources::open(*config, std::move(live_options), outlet, options.log);
   if (!opened) return cannot(opened.error());
   const auto& live = *opened;
   if (live) {

@@ -7,12 +7,12 @@ namespace tocsin::adapters::config {
 std::string unguarded(const Config& config) {
   const auto& http = config.http;
   const auto listen = net::parse_listen(http.listen);
-  if (!listen || listen->loopback() || !http.auth.user.empty() || !http.auth.token_file.empty() ||
+  if (config.http_open || !listen || listen->loopback() || !http.auth.user.empty() || !http.auth.token_file.empty() ||
       !http.tls.client_ca_file.empty())
     return {};
   return "http.listen: " + http.listen +
          " can be reached from other machines, and who reaches it may read all, push records and reload the rules; set "
-         "http.token_file, or http.user and http.password_file";
+         "http.token_file, or http.user and http.password_file; http.open: true allows it";
 }
 
 std::vector<std::string> warnings(const Config& config) {
@@ -20,6 +20,7 @@ std::vector<std::string> warnings(const Config& config) {
   const auto& http = config.http;
   const auto listen = net::parse_listen(http.listen);
   if (listen && !listen->loopback()) {
+    if (config.http_open) all.push_back("http.open: whoever reaches " + http.listen + " may read all, push and reload");
     if (auto open = unguarded(config); !open.empty()) all.push_back(std::move(open));
     if (http.tls.certificate_file.empty() && !(http.auth.user.empty() && http.auth.token_file.empty()))
       all.push_back("http.listen: " + http.listen +

@@ -33,6 +33,7 @@ struct Config {
 
   alertmanager::PosterOptions alertmanager;
   http::ServerOptions http;
+  bool http_open = false;  // beyond loopback, without credentials
 
   struct Notify {
     std::vector<notify::Receiver> receivers;
@@ -70,7 +71,8 @@ struct Config {
 [[nodiscard]] stream::Result<ingest::NodeMap> read_nodes(const Path& file);
 [[nodiscard]] stream::Result<ingest::NodeMap> parse_nodes(const std::string& text, const std::string& file_name);
 
-// A server that others than this machine reach, and that asks nobody who he is: what to set; empty: it is none.
+// A server that others than this machine reach, and that asks nobody who he is, though http.open does not say so: what
+// to set; empty: it is none.
 [[nodiscard]] std::string unguarded(const Config& config);
 // What is allowed and probably not meant, a line each.
 [[nodiscard]] std::vector<std::string> warnings(const Config& config);

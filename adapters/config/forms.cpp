@@ -116,7 +116,8 @@ std::string type_of(const Place& place, const Traits& option) {
                                     "a list of sources",
                                     "a list of GPUs",
                                     "texts or lists by name",
-                                    "a list of receivers"};
+                                    "a list of receivers",
+                                    "a list of senders"};
   static_assert(types.size() == std::variant_size_v<Place>);
   static constexpr std::array forms{"a text", "a name", "a name", "HOST:PORT", "a URL", "ADDRESS:PORT", "a URL"};
   if (std::holds_alternative<std::string*>(place)) return forms[static_cast<std::size_t>(option.form)];

@@ -99,6 +99,14 @@ const Option of_http[] = {
      [](Config& c) -> Place { return &c.http.auth.password_file; }},
     {{"token_file", "The token of bearer authentication: the first line of this file."},
      [](Config& c) -> Place { return &c.http.auth.token_file; }},
+    {{"open",
+      "Allows the server beyond loopback without credentials: whoever reaches it may read all, push records and reload "
+      "the rules. Else the program does not start so."},
+     [](Config& c) -> Place { return &c.http_open; }},
+    {{"senders",
+      "Clients with tokens of their own, which may send records and nothing else: docs/http.md. They need http.user or "
+      "http.token_file beside them, for readers."},
+     [](Config& c) -> Place { return &c.http.auth.senders; }},
     {{"header_size", "The largest head of a request.", Form::plain, kib, mib},
      [](Config& c) -> Place { return Size{&c.http.header_bytes}; }},
     {{"body_size", "The largest body of a request.", Form::plain, kib, gib},
@@ -185,6 +193,22 @@ const OptionOf<Instance> of_instances[] = {
     {{"certificate_file", "The certificate of this program."},
      [](Instance& i) -> Place { return &i.tls.certificate_file; }},
     {{"key_file", "The key of that certificate."}, [](Instance& i) -> Place { return &i.tls.key_file; }},
+};
+
+using http::Sender;
+const OptionOf<Sender> of_senders[] = {
+    {{"name", "Its name in answers.", Form::name, 0, no_limit, true}, [](Sender& s) -> Place { return &s.name; }},
+    {{"token_file", "Its token: the first line of this file.", Form::plain, 0, no_limit, true},
+     [](Sender& s) -> Place { return &s.token_file; }},
+    {{"jobs",
+      "The jobs of which it may send records; * stands for any text, and ! in front for none of these. Empty: all."},
+     [](Sender& s) -> Place { return &s.jobs; }},
+    {{"users", "The users, in the same form, that a job of it may have as its label user. Empty: all."},
+     [](Sender& s) -> Place { return &s.users; }},
+    {{"requests_per_second", "Its requests, at most (1000); beyond, they are answered 429.", Form::plain, 1, 1'000'000},
+     [](Sender& s) -> Place { return &s.requests_per_second; }},
+    {{"size_per_second", "The bodies of its requests, as they come, at most (16MiB).", Form::plain, kib, gib},
+     [](Sender& s) -> Place { return Size{&s.bytes_per_second}; }},
 };
 
 using notify::Receiver;
@@ -326,6 +350,7 @@ constexpr std::string_view secrets[] = {"sasl.password",
 
 ItemOptions<Instance> options_of(const Instance&) { return {of_instances, "url: http://HOST:9093"}; }
 ItemOptions<Source> options_of(const Source&) { return {of_sources, "name: NAME"}; }
+ItemOptions<Sender> options_of(const Sender&) { return {of_senders, "name: NAME"}; }
 ItemOptions<Receiver> options_of(const Receiver&) { return {of_receivers, "to: mailto:NAME@HOST"}; }
 ItemOptions<ingest::MappedGpu> options_of(const ingest::MappedGpu&) { return {of_gpus, "index: 0"}; }
 std::span<const OptionOf<ingest::MappedNode>> node_options() { return of_nodes; }

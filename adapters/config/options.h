@@ -24,9 +24,10 @@ struct Size {  // of memory, in bytes
   std::uint64_t* bytes;
 };
 // Where the value of an option is.
-using Place = std::variant<std::string*, Path*, bool*, std::uint64_t*, Size, Milliseconds*, Texts*, TextsByName*,
-                           PathsByName*, std::vector<alertmanager::Instance>*, std::vector<ingest::Source>*,
-                           std::vector<ingest::MappedGpu>*, ListsByName*, std::vector<notify::Receiver>*>;
+using Place =
+    std::variant<std::string*, Path*, bool*, std::uint64_t*, Size, Milliseconds*, Texts*, TextsByName*, PathsByName*,
+                 std::vector<alertmanager::Instance>*, std::vector<ingest::Source>*, std::vector<ingest::MappedGpu>*,
+                 ListsByName*, std::vector<notify::Receiver>*, std::vector<http::Sender>*>;
 
 inline constexpr std::uint64_t no_limit = UINT64_MAX;
 
@@ -53,6 +54,7 @@ struct ItemOptions {
 [[nodiscard]] ItemOptions<alertmanager::Instance> options_of(const alertmanager::Instance&);
 [[nodiscard]] ItemOptions<ingest::Source> options_of(const ingest::Source&);
 [[nodiscard]] ItemOptions<notify::Receiver> options_of(const notify::Receiver&);
+[[nodiscard]] ItemOptions<http::Sender> options_of(const http::Sender&);
 [[nodiscard]] ItemOptions<ingest::MappedGpu> options_of(const ingest::MappedGpu&);
 [[nodiscard]] std::span<const OptionOf<ingest::MappedNode>> node_options();
 

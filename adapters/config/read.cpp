@@ -94,6 +94,9 @@ void Reader::check_pairs() {
   both(!certificate.empty(), "http.certificate_file", !key.empty(), "http.key_file");
   if (user.find(':') != user.npos)
     wrong(at("http.user"), "http.user has a colon in it, which ends the name: choose another");
+  if (!config_.http.auth.senders.empty() && user.empty() && config_.http.auth.token_file.empty())
+    wrong(at("http.senders"),
+          "http.senders may send records alone: set http.token_file, or http.user and http.password_file, for readers");
   if (!client_ca.empty() && certificate.empty())
     wrong(at("http.client_ca_file"), "http.client_ca_file needs TLS: set http.certificate_file and http.key_file");
   if (checks_files_ && problems_.empty())

@@ -229,6 +229,14 @@ void Reader::check(const notify::Receiver& receiver, const YAML::Node& node) {
       wrong(node, fmt::format("two of notify.receivers have the name {}: give each its own", receiver.name));
 }
 
+void Reader::check(const http::Sender& sender, const YAML::Node& node) {
+  if (sender.name.empty()) wrong(node, "a sender of http.senders has no name");
+  if (sender.token_file.empty()) wrong(node, fmt::format("the sender {} has no token_file", sender.name));
+  for (const http::Sender& other : config_.http.auth.senders)
+    if (!sender.name.empty() && sender.name == other.name)
+      wrong(node, fmt::format("two of http.senders have the name {}: give each its own", sender.name));
+}
+
 void Reader::check(const ingest::Source& source, const YAML::Node& node) {
   for (const auto& [name, value] : {std::pair{"name", &source.name}, {"format", &source.format}})
     if (value->empty()) wrong(node, fmt::format("a source of ingest.sources has no {}", name));

@@ -115,6 +115,7 @@ class Reader {
   void check(const ingest::Source& source, const YAML::Node& node);
   void check(const ingest::MappedGpu&, const YAML::Node&) {}
   void check(const notify::Receiver& receiver, const YAML::Node& node);
+  void check(const http::Sender& sender, const YAML::Node& node);
   void check_pairs();
 
   std::string name_;  // of the file

@@ -103,6 +103,7 @@ std::string options_as_markdown() {
     out += '\n';
     if (section.name == "alertmanager") out += items_as_markdown("instances", alertmanager::Instance{});
     if (section.name == "notify") out += items_as_markdown("receivers", notify::Receiver{});
+    if (section.name == "http") out += items_as_markdown("senders", http::Sender{});
     if (section.name == "ingest") out += items_as_markdown("sources", ingest::Source{});
   }
   out.pop_back();

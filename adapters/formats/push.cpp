@@ -1,5 +1,6 @@
 #include "adapters/formats/push.h"
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <charconv>
@@ -82,10 +83,12 @@ class Reading {
     open.builder.produced_by(settings_.producer + "#" + std::to_string(open.entries), 0, settings_.sequence);
   }
   Result<void> close(const std::string& job, Open& open) {
-    const auto bytes = encoder_.encode(open.builder.entry());
+    const stream::Entry entry = open.builder.entry();
+    const auto bytes = encoder_.encode(entry);
     if (bytes.size() > largest_entry)
       return Error{Errc::too_large, "a record of job " + job + " takes more than 2 MB: write shorter ones"};
-    pushed_.entries.push_back({job, {bytes.begin(), bytes.end()}, {}});
+    pushed_.entries.push_back({job, {bytes.begin(), bytes.end()}});
+    pushed_.entries.back().users = users_of(entry);
     open.builder.clear();
     open.bytes = 0;
     return {};
@@ -120,6 +123,17 @@ Result<PushSettings> push_settings(const std::map<std::string, std::string>& que
   if (settings.producer.empty() != (settings.sequence == 0))
     return malformed("producer and sequence belong together: write both, or neither");
   return settings;
+}
+
+std::vector<std::string> users_of(const stream::Entry& entry) {
+  std::vector<std::string> users;
+  for (const stream::EventRecord& event : entry.events)
+    for (const auto& [name, value] : event.fields) {
+      if (event.name != "start" || name != "labels.user") continue;
+      const auto* number = std::get_if<double>(&value);
+      users.push_back(number != nullptr ? fmt::format("{}", *number) : std::string{std::get<std::string_view>(value)});
+    }
+  return users;
 }
 
 Result<Pushed> read_push(std::string_view text, const PushSettings& settings) {

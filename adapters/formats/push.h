@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stream/values/record.h"
 #include "stream/values/result.h"
 #include "stream/values/time.h"
 
@@ -24,16 +25,20 @@ struct PushSettings {
 stream::Result<PushSettings> push_settings(const std::map<std::string, std::string>& query, stream::Time now);
 
 struct PushedEntry {
-  std::string job;                 // empty: a watermark
-  std::vector<std::byte> message;  // an encoded entry
-  std::string source{};            // that its records, or its watermark, are of; empty: none
-  bool last = false;               // nothing follows from this source
-  std::string node{};              // that its records are of; empty: of none, or of several
+  std::string job;                   // empty: a watermark
+  std::vector<std::byte> message;    // an encoded entry
+  std::string source{};              // that its records, or its watermark, are of; empty: none
+  bool last = false;                 // nothing follows from this source
+  std::string node{};                // that its records are of; empty: of none, or of several
+  std::vector<std::string> users{};  // that its records call the user of the job
 };
 struct Pushed {
   std::size_t records = 0, jobs = 0;
   std::vector<PushedEntry> entries;  // of a job in the order of its lines
 };
+
+// Whom the records of an entry call the user of their job: the label `user` of each start.
+std::vector<std::string> users_of(const stream::Entry& entry);
 
 // Reads the whole text or nothing: the error names the first line that is wrong, and what to write instead.
 stream::Result<Pushed> read_push(std::string_view text, const PushSettings& settings);

@@ -63,6 +63,7 @@ Result<void> may_be_pushed(const Entry& entry) {
 PushedEntry entry_of(const Entry& entry, std::span<const std::byte> message) {
   PushedEntry pushed{std::string{entry.subject}, {message.begin(), message.end()}, std::string{entry.origin_source}};
   pushed.node = entry.node;
+  pushed.users = users_of(entry);
   for (const ControlRecord& control : entry.controls) {
     pushed.source = control.source;
     pushed.last = control.read_up_to == stream::source_ended;

@@ -23,18 +23,20 @@ Response text(unsigned status, std::string_view line) {
   return {status, "text/plain; charset=utf-8", std::string{line} + "\n"};
 }
 
+Response not_taken(const stream::Error& error) {
+  return error.code == Errc::refused ? failure(403, "forbidden", error.message) : failure(error);
+}
+
 // Answers as the protocol's own receivers do: 400 is given up by the client, 503 comes again.
 void add_ingest(Server& server, const char* path, std::string_view format, const auto& ingest) {
   server.route_slow(
       "POST", path,
       [ingest, format](const Request& request, Answer answer) {
-        const auto source = request.query.find("source");
         const bool json = request.type.starts_with("application/json");
-        ingest({format, source == request.query.end() ? std::string{} : source->second, request.body, request.encoding},
-               [json, answer = std::move(answer)](stream::Result<std::string> done) {
-                 if (!done) return answer(failure(done.error()));
-                 answer(json ? Response{200, "application/json", "{}"} : Response{200, "application/x-protobuf", ""});
-               });
+        ingest(format, request, [json, answer = std::move(answer)](stream::Result<std::string> done) {
+          if (!done) return answer(not_taken(done.error()));
+          answer(json ? Response{200, "application/json", "{}"} : Response{200, "application/x-protobuf", ""});
+        });
       },
       Access::records);
 }
@@ -69,12 +71,11 @@ void add_api(Server& server, Providers providers) {
         [push = std::move(providers.push), telemetry = std::move(providers.push_telemetry)](const Request& request,
                                                                                             Answer answer) {
           if (telemetry && request.type.substr(0, request.type.find(';')) == formats::telemetry_type)
-            return telemetry(
-                request.body, request.encoding, [answer = std::move(answer)](stream::Result<std::string> done) {
-                  answer(done ? Response{200, "application/json", std::move(*done) + "\n"} : failure(done.error()));
-                });
-          push(request.query, request.body, [answer = std::move(answer)](stream::Result<std::string> done) {
-            answer(done ? success(std::move(*done)) : failure(done.error()));
+            return telemetry(request, [answer = std::move(answer)](stream::Result<std::string> done) {
+              answer(done ? Response{200, "application/json", std::move(*done) + "\n"} : not_taken(done.error()));
+            });
+          push(request, [answer = std::move(answer)](stream::Result<std::string> done) {
+            answer(done ? success(std::move(*done)) : not_taken(done.error()));
           });
         },
         Access::records);

@@ -20,19 +20,15 @@ struct Providers {
   // Reloads elsewhere, and calls `done` once, from any thread: with a JSON value, or the error, which is the answer's
   // text.
   std::function<void(std::function<void(stream::Result<std::string>)> done)> reload;
-  // Takes a text of JSON lines, and calls `done` once, from any thread, when its records are kept: with a JSON value,
-  // or the error.
+  // Takes a body of JSON lines, and calls `done` once, from any thread, when its records are kept: with a JSON value,
+  // or the error; one of code `refused`: this sender may not send it.
   using Done = std::function<void(stream::Result<std::string>)>;
-  std::function<void(const Query&, std::string text, Done done)> push;
+  std::function<void(const Request&, Done done)> push;
   // The same of messages as the log has them (formats/telemetry.h); the JSON value is the whole answer.
-  std::function<void(std::string body, std::string encoding, Done done)> push_telemetry;
-  // What other programs post: a message of this format, in this Content-Encoding, for the source of this name (empty:
-  // the only one).
-  struct Posted {
-    std::string_view format;
-    std::string source, message, encoding;
-  };
-  std::function<void(Posted posted, Done done)> ingest;
+  std::function<void(const Request&, Done done)> push_telemetry;
+  // The same of what other programs post: a message of this format, for the source that ?source= names, or the only
+  // one.
+  std::function<void(std::string_view format, const Request&, Done done)> ingest;
 };
 
 // /-/healthy, /-/ready, /-/reload (POST), /metrics, /api/v1/{jobs,alerts,rules,verdicts,status}, /api/v1/push (POST),

@@ -87,6 +87,7 @@ class Conversation {
       response = std::move(*asked.refusal);
     } else {
       asked.request.body = request.take_body();
+      if (asked.sender != nullptr) asked.sender->bytes.also_took(static_cast<double>(asked.request.body.size()));
       response = co_await handle(*asked.route, asked.request);
     }
     count(asked, response.status);
@@ -116,6 +117,7 @@ class Conversation {
   struct Asked {
     Request request;  // without its body
     const Route* route = nullptr;
+    Gate::KnownSender* sender = nullptr;  // null: none
     std::optional<Response> refusal;
     std::string extra;  // of the header that belongs to the refusal's status: Allow, WWW-Authenticate
   };
@@ -139,12 +141,18 @@ class Conversation {
     if (const auto* route = std::get_if<const Route*>(&found)) asked.route = *route;
     // Probes are always answered: a supervisor would restart a program that is only asked too often.
     const bool open = asked.route != nullptr && asked.route->access == Access::open;
-    const bool admitted = open || shared_->gate.admits(request.field("Authorization"));
-    const bool records = asked.route != nullptr && asked.route->access == Access::records && admitted;
-    if (!open && !records && !(admitted ? shared_->rate : shared_->strangers).takes(std::chrono::steady_clock::now())) {
+    const auto now = std::chrono::steady_clock::now();
+    const Gate::Caller caller = open ? Gate::Caller{true} : shared_->gate.who(request.field("Authorization"), now);
+    asked.sender = caller.sender;
+    const bool records = asked.route != nullptr && asked.route->access == Access::records;
+    if (caller.sender != nullptr) asked.request.sender = caller.sender->name;
+    if (!open && !within_limits(caller, records, now)) {
       shared_->add(&ServerStatus::refused);
       asked.refusal = plain(429, "too many requests");
-    } else if (!admitted) {
+    } else if (caller.sender != nullptr && !records) {
+      shared_->add(&ServerStatus::unauthorized);
+      asked.refusal = plain(403, "the token of sender " + caller.sender->name + " is for sending records alone");
+    } else if (!caller.admitted) {
       shared_->add(&ServerStatus::unauthorized);
       asked.extra = shared_->gate.challenge();
       asked.refusal = plain(401, "credentials are missing or wrong");
@@ -160,6 +168,13 @@ class Conversation {
       asked.refusal = plain(403, "the request comes from a page of another site");
     }
     return asked;
+  }
+
+  // Who takes records says himself when too many wait.
+  bool within_limits(const Gate::Caller& caller, bool records, std::chrono::steady_clock::time_point now) {
+    if (caller.sender != nullptr) return caller.sender->bytes.takes(now, 0) && caller.sender->requests.takes(now);
+    if (!caller.admitted) return shared_->strangers.takes(now);
+    return records || shared_->rate.takes(now);
   }
 
   void count(const Asked& asked, unsigned status) {

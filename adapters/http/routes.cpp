@@ -79,8 +79,19 @@ stream::Result<Gate> Gate::open(ServerAuth auth) {
   if (auth.user.find(':') != auth.user.npos)
     return Error{Errc::malformed, "the user of the HTTP server has a colon in it; choose another"};
   Gate gate;
+  for (const Sender& sender : auth.senders)
+    gate.senders_.push_back({sender.name,
+                             {},
+                             sender.token_file,
+                             RateLimit{sender.requests_per_second},
+                             RateLimit{sender.bytes_per_second}});
   gate.auth_ = std::move(auth);
   if (auto read = gate.read(); !read) return read.error();
+  for (const KnownSender& one : gate.senders_)
+    for (const KnownSender& other : gate.senders_)
+      if (&one != &other && one.token == other.token)
+        return Error{Errc::malformed,
+                     "the senders " + one.name + " and " + other.name + " have the same token; give each its own"};
   return gate;
 }
 
@@ -90,24 +101,33 @@ stream::Result<void> Gate::read() {
     if (!password) return password.error();
     basic_ = net::base64(auth_.user + ":" + *password);
   }
-  if (!auth_.token_file.empty()) {
-    const auto token = net::read_secret(auth_.token_file);
-    if (!token) return token.error();
-    bearer_ = *token;
-  }
-  return {};
+  stream::Result<void> all;
+  const auto read_token = [&all](const std::filesystem::path& file, std::string& token) {
+    auto secret = net::read_secret(file);
+    if (secret) token = std::move(*secret);
+    else all = secret.error();
+  };
+  if (!auth_.token_file.empty()) read_token(auth_.token_file, bearer_);
+  for (KnownSender& sender : senders_) read_token(sender.token_file, sender.token);
+  return all;
 }
 
-bool Gate::admits(std::string_view authorization) {
-  if (!guarded()) return true;
+Gate::Caller Gate::who(std::string_view authorization, std::chrono::steady_clock::time_point now) {
+  if (!guarded()) return {true};
   const auto space = authorization.find(' ');
-  if (space == authorization.npos) return false;
-  (void)read();  // an error: the last ones hold
+  if (space == authorization.npos) return {};
+  if (now >= next_read_) {
+    next_read_ = now + std::chrono::seconds{1};
+    (void)read();  // an error: the last ones hold
+  }
   const auto scheme = authorization.substr(0, space);
   const auto secret = authorization.substr(std::min(authorization.find_first_not_of(' ', space), authorization.size()));
-  if (same_word(scheme, "basic") && !basic_.empty()) return net::same_secret(secret, basic_);
-  if (same_word(scheme, "bearer") && !bearer_.empty()) return net::same_secret(secret, bearer_);
-  return false;
+  if (same_word(scheme, "basic") && !basic_.empty()) return {net::same_secret(secret, basic_)};
+  if (!same_word(scheme, "bearer")) return {};
+  if (!bearer_.empty() && net::same_secret(secret, bearer_)) return {true};
+  for (KnownSender& sender : senders_)
+    if (net::same_secret(secret, sender.token)) return {true, &sender};
+  return {};
 }
 
 std::string Gate::challenge() const {
@@ -129,11 +149,11 @@ bool Names::ours(std::string_view host) const {
          std::any_of(names_.begin(), names_.end(), [host](const std::string& name) { return same_word(host, name); });
 }
 
-bool RateLimit::takes(std::chrono::steady_clock::time_point now) {
+bool RateLimit::takes(std::chrono::steady_clock::time_point now, double much) {
   left_ = std::min(rate_, left_ + rate_ * std::chrono::duration<double>(now - last_).count());
   last_ = now;
-  if (left_ < 1) return false;
-  left_ -= 1;
+  if (left_ < much) return false;
+  left_ -= much;
   return true;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -41,18 +43,44 @@ class Routes {
   std::map<std::string, std::map<std::string, Route>> routes_;
 };
 
-// Who may ask. The secrets are read again when their files change; while one cannot be read, the last one holds.
+// So many a second, and as many at once.
+class RateLimit {
+ public:
+  explicit RateLimit(std::uint64_t a_second) : rate_(static_cast<double>(a_second)), left_(rate_) {}
+  [[nodiscard]] bool takes(std::chrono::steady_clock::time_point now, double much = 1);
+  void also_took(double much) { left_ -= much; }  // what was not known before; it may exceed the limit
+
+ private:
+  double rate_, left_;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+// Who may ask. The secrets are read again, once a second, as their files change; while one cannot be read, the last one
+// holds.
 class Gate {
  public:
   [[nodiscard]] static stream::Result<Gate> open(ServerAuth auth);
-  [[nodiscard]] bool guarded() const noexcept { return !auth_.user.empty() || !auth_.token_file.empty(); }
-  [[nodiscard]] bool admits(std::string_view authorization);
+  [[nodiscard]] bool guarded() const noexcept {
+    return !auth_.user.empty() || !auth_.token_file.empty() || !senders_.empty();
+  }
+  struct KnownSender {
+    std::string name, token;
+    std::filesystem::path token_file;
+    RateLimit requests, bytes;
+  };
+  struct Caller {
+    bool admitted = false;
+    KnownSender* sender = nullptr;  // null: he has the server's own credentials, or none are asked for
+  };
+  [[nodiscard]] Caller who(std::string_view authorization, std::chrono::steady_clock::time_point now);
   [[nodiscard]] std::string challenge() const;  // of WWW-Authenticate
 
  private:
   stream::Result<void> read();
   ServerAuth auth_;
+  std::vector<KnownSender> senders_;
   std::string basic_, bearer_;  // what stands after the scheme
+  std::chrono::steady_clock::time_point next_read_{};
 };
 
 // Which names in a Host header are ours. A page whose name was bound anew to our address (DNS rebinding) has its own.
@@ -64,17 +92,6 @@ class Names {
 
  private:
   std::vector<std::string> names_;
-};
-
-// So many a second, and as many at once.
-class RateLimit {
- public:
-  explicit RateLimit(std::uint64_t a_second) : rate_(static_cast<double>(a_second)), left_(rate_) {}
-  [[nodiscard]] bool takes(std::chrono::steady_clock::time_point now);
-
- private:
-  double rate_, left_;
-  std::chrono::steady_clock::time_point last_{};
 };
 
 }  // namespace tocsin::adapters::http

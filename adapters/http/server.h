@@ -20,6 +20,7 @@ struct Request {
   std::map<std::string, std::string> query;
   std::string body;
   std::string type{}, encoding{};  // Content-Type and Content-Encoding, as they came
+  std::string sender{};            // the name of the sender whose token it has; empty: it has the server's credentials
 };
 struct Response {
   unsigned status = 200;
@@ -39,11 +40,19 @@ struct ServerTls {
   std::filesystem::path certificate_file, key_file;  // PEM; both or none
   std::filesystem::path client_ca_file;              // given: clients need a certificate of it
 };
+// A client that may send records, and nothing else.
+struct Sender {
+  std::string name;
+  std::filesystem::path token_file;
+  std::vector<std::string> jobs, users;  // patterns as stream::allows() has them; empty: any
+  std::uint64_t requests_per_second = 1000, bytes_per_second = 16u << 20;
+};
 // None: whoever reaches the port may ask. Several: any one of them.
 struct ServerAuth {
   std::string user;
   std::filesystem::path password_file;
   std::filesystem::path token_file;
+  std::vector<Sender> senders;
 };
 struct ServerOptions {
   std::string listen = "127.0.0.1:9464";  // port 0: any that is free

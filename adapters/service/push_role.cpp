@@ -35,24 +35,24 @@ PushLimits push_limits(std::size_t connections, std::size_t body_size) {
   return limits;
 }
 
-PushRole::PushRole(OpenAppender open, PushLimits limits)
-    : open_(std::move(open)), limits_(limits), thread_([this] { run(); }) {}
+PushRole::PushRole(OpenAppender open, PushLimits limits, SenderRights* rights)
+    : open_(std::move(open)), limits_(limits), rights_(rights), thread_([this] { run(); }) {}
 PushRole::~PushRole() { stop(); }
 
-void PushRole::push(const Query& query, std::string text, Done done) {
+void PushRole::push(const Query& query, std::string text, std::string sender, Done done) {
   auto settings =
       formats::push_settings(query, std::chrono::time_point_cast<stream::Duration>(std::chrono::system_clock::now()));
   if (!settings) return done(settings.error());
   const std::size_t bytes = text.size();
   take(bytes, {[settings = std::move(*settings), text = std::move(text)] { return formats::read_push(text, settings); },
-               std::move(done)});
+               std::move(sender), std::move(done)});
 }
 
-void PushRole::push_telemetry(std::string body, std::string encoding, Done done) {
+void PushRole::push_telemetry(std::string body, std::string encoding, std::string sender, Done done) {
   const std::size_t bytes = body.size();
   take(bytes,
        {[body = std::move(body), encoding = std::move(encoding)] { return formats::read_telemetry(body, encoding); },
-        std::move(done)});
+        std::move(sender), std::move(done)});
 }
 
 void PushRole::take(std::size_t bytes, Request request) {
@@ -64,11 +64,11 @@ void PushRole::take(std::size_t bytes, Request request) {
     else {
       ++unanswered_;
       unanswered_bytes_ += bytes;
-      waiting_.push_back(
-          {std::move(request.read), [this, bytes, done = std::move(request.done)](const Result<PushCounts>& pushed) {
-             answered(bytes);
-             done(pushed);
-           }});
+      waiting_.push_back({std::move(request.read), std::move(request.sender),
+                          [this, bytes, done = std::move(request.done)](const Result<PushCounts>& pushed) {
+                            answered(bytes);
+                            done(pushed);
+                          }});
       asked_.notify_one();
     }
   }
@@ -103,6 +103,15 @@ void PushRole::run() {
   }
 }
 
+Result<formats::Pushed> PushRole::read_allowed(const Request& request) {
+  auto pushed = request.read();
+  if (!pushed || rights_ == nullptr) return pushed;
+  std::vector<SenderRights::Part> parts;
+  for (const formats::PushedEntry& entry : pushed->entries) parts.push_back({entry.job, entry.source, entry.users});
+  if (auto right = rights_->take(request.sender, parts, std::chrono::steady_clock::now()); !right) return right.error();
+  return pushed;
+}
+
 void PushRole::handle(std::span<const Request> requests) {
   while (!requests.empty()) requests = handle_some(requests);
 }
@@ -113,7 +122,7 @@ std::span<const PushRole::Request> PushRole::handle_some(std::span<const Request
   std::vector<std::pair<const Request*, formats::Pushed>> read;
   for (std::size_t bytes = 0; !requests.empty() && bytes < most_at_once; requests = requests.subspan(1)) {
     const Request& request = requests.front();
-    auto pushed = request.read();
+    auto pushed = read_allowed(request);
     if (!pushed) {
       request.done(pushed.error());
       continue;

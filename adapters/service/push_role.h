@@ -15,6 +15,7 @@
 
 #include "adapters/formats/push.h"
 #include "adapters/service/backend.h"
+#include "adapters/service/sender_rights.h"
 #include "stream/values/result.h"
 
 namespace tocsin::adapters::service {
@@ -38,25 +39,28 @@ class PushRole {
  public:
   using Query = std::map<std::string, std::string>;
   using Done = std::function<void(const stream::Result<PushCounts>&)>;
-  explicit PushRole(OpenAppender open, PushLimits limits = {});
+  // `rights`: what senders may write; null: everything.
+  explicit PushRole(OpenAppender open, PushLimits limits = {}, SenderRights* rights = nullptr);
   ~PushRole();  // as stop()
 
   // Before the first push: called with the node and the job of each message, by the role's thread.
   void tells_places(std::function<void(std::string_view node, std::string_view job)> seen) { seen_ = std::move(seen); }
-  // JSON lines, or messages as formats/telemetry.h has them.
-  void push(const Query& query, std::string text, Done done);
-  void push_telemetry(std::string body, std::string encoding, Done done);
+  // JSON lines, or messages as formats/telemetry.h has them. `sender`: of SenderRights.
+  void push(const Query& query, std::string text, std::string sender, Done done);
+  void push_telemetry(std::string body, std::string encoding, std::string sender, Done done);
   void stop();  // whoever waits is answered; from now on everybody is refused
 
  private:
   struct Request {
     std::function<stream::Result<formats::Pushed>()> read;
+    std::string sender;
     Done done;
   };
   using Requests = std::vector<Request>;
   void take(std::size_t bytes, Request request);
   void answered(std::size_t bytes);
   void run();
+  [[nodiscard]] stream::Result<formats::Pushed> read_allowed(const Request& request);
   void handle(std::span<const Request> requests);
   std::span<const Request> handle_some(std::span<const Request> requests);
   stream::Result<void> open();
@@ -66,6 +70,7 @@ class PushRole {
   const OpenAppender open_;
   std::function<void(std::string_view node, std::string_view job)> seen_;
   const PushLimits limits_;
+  SenderRights* const rights_;
   std::unique_ptr<Appender> appender_;  // from the first push on; another one after an error
   int partitions_ = 0;                  // of the log
   // Where records of each source went: its watermarks follow them. Those of a source that is not here go everywhere.

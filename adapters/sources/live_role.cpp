@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "adapters/formats/push.h"
 #include "adapters/ingest/rekey.h"
 #include "adapters/ingest/source_clock.h"
 #include "adapters/ingest/translator.h"
@@ -99,6 +100,7 @@ struct LiveRole::State final : ingest::Output {
     now->translator.read(message.bytes, arrival, rekeyer, message.labels);
     rekeyer.finish();
     ++now->figures.messages, now->figures.bytes += message.bytes.size();
+    if (auto right = may_write(message.sender); !right) return right;
     for (std::size_t i = 0; i < rekeyer.entries(); ++i) {
       stream::Entry entry = rekeyer.entry(i);
       // It is no record of another log: this one is the first that has it.
@@ -110,6 +112,16 @@ struct LiveRole::State final : ingest::Output {
     }
     if (message.posted && rekeyer.entries() == 0 && !unreadable.empty()) return Error{Errc::malformed, unreadable};
     return {};
+  }
+
+  Result<void> may_write(const std::string& sender) {
+    if (sender.empty() || options.rights == nullptr) return {};
+    std::vector<service::SenderRights::Part> parts;
+    for (std::size_t i = 0; i < rekeyer.entries(); ++i) {
+      const stream::Entry entry = rekeyer.entry(i);
+      parts.push_back({entry.subject, {}, formats::users_of(entry)});
+    }
+    return options.rights->take(sender, parts, Clock::now());
   }
 
   void follow_pack() {
@@ -214,8 +226,8 @@ Result<std::size_t> LiveRole::posted_to(std::string_view format, std::string_vie
   }
   if (fit.size() == 1) return fit.front();
   const std::string wanted = "format: " + std::string{format} + ", post: true";
-  if (all.empty()) return Error{Errc::refused, "no source takes this: add one to ingest.sources with " + wanted};
-  return Error{Errc::refused, "write which source in the address, ?source=NAME, of: " + all};
+  if (all.empty()) return Error{Errc::not_found, "no source takes this: add one to ingest.sources with " + wanted};
+  return Error{Errc::not_found, "write which source in the address, ?source=NAME, of: " + all};
 }
 
 void LiveRole::saw(std::string_view node, std::string_view job) {

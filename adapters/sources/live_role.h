@@ -11,6 +11,7 @@
 #include "adapters/ingest/mapping.h"
 #include "adapters/prometheus/figures.h"
 #include "adapters/service/backend.h"
+#include "adapters/service/sender_rights.h"
 #include "stream/rules/pack.h"
 #include "stream/values/result.h"
 
@@ -27,6 +28,7 @@ struct Message {
   std::string producer;
   std::uint64_t number = 0;
   bool posted = false;  // who posted it learns that nothing of it can be read
+  std::string sender;   // of SenderRights: who posted it
   // Called once, by the role's thread: when all of it is durable, or never will be.
   std::function<void(const stream::Result<void>&)> done;
 };
@@ -35,6 +37,7 @@ struct LiveOptions {
   std::vector<ingest::Source> sources;
   ingest::NodeMap nodes;
   service::OpenAppender open;
+  service::SenderRights* rights = nullptr;           // null: every sender may write everything
   std::function<stream::PackPtr()> pack;             // whose rules of the cluster are in force, by any thread
   std::function<void(const std::string& line)> log;  // by the role's thread
   std::function<void(std::vector<prometheus::SourceFigures> figures)> show;  // once a second, by the role's thread

@@ -40,9 +40,10 @@ class Embedded(Instance):
     def port(self):
         return wait_for(lambda: next((found[1] for line in list(self.log) if (found := re.search(r"serving on port (\d+)", line))), None), 20, "a port")
 
-    def post(self, body, query="", headers=None):
-        """The answer's status, and its data or error."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port()}/api/v1/push{query}", data=body, headers=headers or {}, method="POST")
+    def post(self, body, query="", headers=None, path="/api/v1/push"):
+        """The answer's status, and its data or error. Without a body it is a GET."""
+        method = "GET" if body is None else "POST"
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port()}{path}{query}", data=body, headers=headers or {}, method=method)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 answer = answer.status, json.loads(answer.read())

@@ -108,6 +108,51 @@ class EmbeddedLog(unittest.TestCase):
         self.assertEqual(open_to_all.process.wait(20), 2)
         self.assertIn("set http.token_file, or http.user and http.password_file", "".join(open_to_all.log))
 
+    def test_senders_with_tokens_of_their_own_send_what_they_may_and_read_nothing(self):
+        folder = pathlib.Path(self.place.folder)
+        for name in ("token", "alice", "bob"):
+            (folder / name).write_text(name + "-secret\n")
+        (folder / "tocsin.yml").write_text(json.dumps({"http": {"token_file": str(folder / "token"), "senders": [
+            {"name": "alice", "token_file": str(folder / "alice"), "jobs": ["alice-*"], "size_per_second": "64KiB"},
+            {"name": "bob", "token_file": str(folder / "bob"), "users": ["bob"]}]},
+            "ingest": {"sources": [{"name": "otel", "format": "otlp_metrics", "post": True}]}}))
+        service = self.place.start("--config", str(folder / "tocsin.yml"))
+        service.port()
+
+        def send(sender, body, query="", path="/api/v1/push", **more):
+            return service.post(body, query, {"Authorization": f"Bearer {sender}-secret", **more}, path)
+
+        line = json.dumps(steps("alice-1", 1, 1)[0]).encode()
+        self.assertEqual(send("alice", line), (200, {"records": 1, "jobs": 1}))
+        for sender, body, why in (("alice", line.replace(b"alice-1", b"llama"), "alice may not send records of job llama, but of alice-*"),
+                                  ("bob", line, "job alice-1 belongs to another sender"),
+                                  ("bob", b'{"job": "b", "event": "start", "labels.user": "root"}', "bob may not send jobs of user root, but of bob")):
+            status, error = send(sender, body)
+            self.assertEqual(status, 403)
+            self.assertIn(why, error)
+        mixed = line + b"\n" + line.replace(b"alice-1", b"llama")
+        self.assertEqual(send("alice", mixed)[0], 403)
+        self.assertEqual(send("token", line.replace(b"alice-1", b"anything"))[0], 200)
+        binary = {"Content-Type": "application/vnd.tocsin.telemetry"}
+        one = messages_of("binary-job")[0]
+        body = len(one).to_bytes(4, "little") + one
+        self.assertEqual(send("alice", body, **binary)[0], 403)
+        self.assertEqual(send("bob", body, **binary)[0], 200)
+        metrics = json.dumps({"resourceMetrics": [{"scopeMetrics": [{"metrics": [{"name": "loss", "gauge": {"dataPoints": [
+            {"timeUnixNano": str(time.time_ns()), "asDouble": 2.5, "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in (
+                ("job_id", "llama"), ("rank", "0"))]}]}}]}]}]}).encode()
+        otlp = {"path": "/v1/metrics", "Content-Type": "application/json"}
+        self.assertEqual(send("alice", metrics, **otlp)[0], 403)
+        self.assertEqual(send("bob", metrics, **otlp)[0], 200)
+        for path in ("/api/v1/jobs", "/metrics", "/", "/-/reload"):
+            self.assertEqual(send("alice", None if path != "/-/reload" else b"", path=path), (403, "the token of sender alice is for sending records alone\n"))
+        self.assertEqual(service.post(line), (401, "credentials are missing or wrong\n"))
+        large = b"\n".join([line] * 2000)
+        self.assertEqual(send("alice", large)[0], 200)
+        self.assertEqual(send("alice", line), (429, "too many requests\n"))
+        self.assertEqual(send("bob", b'{"job": "b", "values": {"step": 1}}')[0], 200)
+        self.assertEqual(service.stop(), 0)
+
     def test_a_full_disk_refuses_pushes_and_the_service_judges_on_and_recovers(self):
         self.place.state.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", self.place.state], stderr=subprocess.DEVNULL).returncode != 0:

@@ -23,15 +23,17 @@ namespace net = adapters::net;
 
 namespace {
 
-constexpr const char* secret = "pl4nted-s3cret";
+constexpr const char *secret = "pl4nted-s3cret", *of_sender = "s3nder";
 
 http::Gate& gate() {
   static http::Gate one = [] {
     const auto file = std::filesystem::temp_directory_path() / ("tocsin_fuzz_token_" + std::to_string(getpid()));
+    const auto other = file.string() + "_sender";
     std::ofstream{file} << secret << "\n";
-    auto opened = http::Gate::open({"op", file, file});
+    std::ofstream{other} << of_sender << "\n";
+    auto opened = http::Gate::open({"op", file, file, {{"a", other, {}, {}}}});
     if (!opened) std::abort();
-    std::filesystem::remove(file);  // from now on the gate has what it read
+    std::filesystem::remove(file), std::filesystem::remove(other);  // from now on the gate has what it read
     return std::move(*opened);
   }();
   return one;
@@ -65,8 +67,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t used = request.put(rest, Message::Part::whole, error);
     if (!request.has(Message::Part::head)) return 0;
     const std::string_view credentials = request.field("Authorization");
-    if (gate().admits(credentials) && credentials.find(secret) == credentials.npos &&
-        credentials.find("b3A6cGw0bnRlZC1zM2NyZXQ=") == credentials.npos)
+    const http::Gate::Caller caller = gate().who(credentials, {});
+    const auto has = [&](std::string_view text) { return credentials.find(text) != credentials.npos; };
+    if (caller.admitted &&
+        !(caller.sender != nullptr ? has(of_sender) : has(secret) || has("b3A6cGw0bnRlZC1zM2NyZXQ=")))
       std::abort();
     if (const auto target = http::parse_target(request.target())) {
       answer(reports().alerts(target->query));

@@ -45,23 +45,56 @@ TEST_CASE("credentials are checked against their files, also after these have ch
   const auto write = [&](const char* name, const char* text) { std::ofstream{folder / name} << text; };
   write("password", "one two\n");
   write("token", "secret");
-  auto gate = http::Gate::open({"me", folder / "password", folder / "token"});
+  auto gate = http::Gate::open({"me", folder / "password", folder / "token", {}});
   REQUIRE(gate);
-  CHECK(gate->admits("Basic " + net::base64("me:one two")));
-  CHECK(gate->admits("bEARER   secret"));
+  std::chrono::steady_clock::time_point now{100s};
+  const auto admits = [&](const std::string& authorization) { return gate->who(authorization, now).admitted; };
+  CHECK(admits("Basic " + net::base64("me:one two")));
+  CHECK(admits("bEARER   secret"));
   for (const std::string& wrong :
        {std::string{}, std::string{"Bearer"}, std::string{"Bearer "}, std::string{"Bearer secre"},
         std::string{"Basic secret"}, "Bearer " + net::base64("me:one two"), "Basic " + net::base64("me:one")})
-    CHECK(!gate->admits(wrong));
+    CHECK(!admits(wrong));
   write("token", "other");
-  CHECK(gate->admits("Bearer other"));
-  CHECK(!gate->admits("Bearer secret"));
+  now += 1s;
+  CHECK(admits("Bearer other"));
+  CHECK(!admits("Bearer secret"));
   std::filesystem::remove(folder / "token");
-  CHECK(gate->admits("Bearer other"));
-  const auto missing = http::Gate::open({"", {}, folder / "token"});
+  now += 1s;
+  CHECK(admits("Bearer other"));
+  const auto missing = http::Gate::open({"", {}, folder / "token", {}});
   REQUIRE(!missing);
   CHECK(missing.error().message.find("cannot read the secret in ") == 0);
-  CHECK(http::Gate::open({"me", {}, {}}).error().message.find("set both or none") != std::string::npos);
+  CHECK(http::Gate::open({"me", {}, {}, {}}).error().message.find("set both or none") != std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a sender is known by its token, and its requests and bytes count for it alone") {
+  const auto folder = std::filesystem::temp_directory_path() / ("tocsin_senders_" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  const auto write = [&](const char* name, const char* text) { std::ofstream{folder / name} << text; };
+  write("token", "secret"), write("a", "of a"), write("b", "of b");
+  const std::vector<http::Sender> senders{{"a", folder / "a", {}, {}, 2, 100}, {"b", folder / "b", {}, {}, 2, 100}};
+  auto gate = http::Gate::open({"", {}, folder / "token", senders});
+  REQUIRE(gate);
+  std::chrono::steady_clock::time_point now{100s};
+  CHECK(gate->who("Bearer secret", now).sender == nullptr);
+  CHECK(!gate->who("Bearer of c", now).admitted);
+  const auto a = gate->who("Bearer of a", now).sender, b = gate->who("Bearer of b", now).sender;
+  REQUIRE((a != nullptr && b != nullptr));
+  CHECK((a->name == "a" && b->name == "b"));
+  CHECK((a->requests.takes(now) && a->requests.takes(now) && !a->requests.takes(now) && b->requests.takes(now)));
+  CHECK((a->bytes.takes(now, 0) && b->bytes.takes(now, 0)));
+  a->bytes.also_took(250);  // one body, larger than its second
+  CHECK((!a->bytes.takes(now + 1s, 0) && a->bytes.takes(now + 2s, 0) && b->bytes.takes(now, 0)));
+  write("a", "new");
+  std::filesystem::remove(folder / "token");  // the others are read nevertheless
+  now += 1s;
+  CHECK(!gate->who("Bearer of a", now).admitted);
+  CHECK(gate->who("Bearer new", now).sender == a);
+  write("token", "secret"), write("b", "new");
+  const auto same = http::Gate::open({"", {}, folder / "token", senders});
+  CHECK(same.error().message == "the senders a and b have the same token; give each its own");
   std::filesystem::remove_all(folder);
 }
 

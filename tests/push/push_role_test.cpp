@@ -29,7 +29,7 @@ class Client {
  public:
   explicit Client(service::PushRole& role) : role_(role) {}
   void push(std::string text) {
-    role_.push({{"job", "j"}}, std::move(text), [this](const stream::Result<service::PushCounts>& pushed) {
+    role_.push({{"job", "j"}}, std::move(text), {}, [this](const stream::Result<service::PushCounts>& pushed) {
       const std::lock_guard lock{mutex_};
       answers_.push_back(pushed ? "taken" : pushed.error().message);
       answered_.notify_all();
@@ -134,7 +134,7 @@ TEST_CASE("a role remembers a bounded number of sources, and the watermarks of o
                          limits};
   const auto push = [&](const stream::Entry& entry) {
     std::promise<bool> taken;
-    role.push_telemetry(posted(entry), {}, [&](const auto& pushed) { taken.set_value(static_cast<bool>(pushed)); });
+    role.push_telemetry(posted(entry), {}, {}, [&](const auto& pushed) { taken.set_value(static_cast<bool>(pushed)); });
     CHECK(taken.get_future().get());
   };
   const auto records_of = [&](std::string_view source) {

@@ -168,7 +168,7 @@ class Mistakes(unittest.TestCase):
             address = f"127.0.0.1:{other.getsockname()[1]}"
             self.refused(configuration(http=f"listen: '{address}'"), 3, f"cannot listen on {address}: Address already in use",
                          "another program has this port")
-        self.refused(configuration(http="listen: '192.0.2.1:9464'"), 3, "this machine has no such address")
+        self.refused(configuration(http="listen: '192.0.2.1:9464', open: true"), 3, "this machine has no such address")
 
     def test_a_session_that_the_brokers_do_not_take_is_named(self):
         done = tocsin("run", "--kafka", kafka.address, "--rules", folder / "rules", "--listen", "127.0.0.1:0", "--session-timeout", 2)

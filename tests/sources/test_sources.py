@@ -292,7 +292,7 @@ class TestSources(unittest.TestCase):
     def test_a_post_for_which_there_is_no_source_says_what_to_add(self):
         service = self.service({"name": "x", "format": "otlp_metrics", "post": True})
         status, text = service.get("/v1/logs", method="POST")
-        self.assertEqual(status, 422)
+        self.assertEqual(status, 404)
         self.assertIn("no source takes this: add one to ingest.sources with format: otlp_logs, post: true", text)
 
 
