@@ -1,6 +1,7 @@
 #include "adapters/formats/telemetry.h"
 
 #include <doctest/doctest.h>
+#include <zstd.h>
 
 #include <cstring>
 #include <string>
@@ -32,6 +33,16 @@ schemas::EntryBuilder line_of(std::string_view job) {
 std::string problem(std::string_view body, std::string_view encoding = {}) {
   const auto pushed = read_telemetry(body, encoding);
   return pushed ? "" : pushed.error().message;
+}
+
+// In one frame that tells its size, or not.
+std::string compressed(const std::string& text, bool tells) {
+  ZSTD_CCtx* const context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, tells ? 1 : 0);
+  std::string out(ZSTD_compressBound(text.size()), '\0');
+  out.resize(ZSTD_compress2(context, out.data(), out.size(), text.data(), text.size()));
+  ZSTD_freeCCtx(context);
+  return out;
 }
 
 }  // namespace
@@ -80,4 +91,24 @@ TEST_CASE("a message that is cut short, damaged, of no job or the log's own is r
 TEST_CASE("content that is not zstd, and another encoding, are refused") {
   CHECK(problem("abc", "zstd").starts_with("the body is not zstd: "));
   CHECK(problem("abc", "gzip") == "Content-Encoding 'gzip': send zstd, or none");
+}
+
+TEST_CASE("compressed messages are the same, of any size, with and without it, in one frame or several") {
+  auto a = line_of("a");
+  std::string body;
+  for (int doublings = 0; doublings < 13; ++doublings, body += doublings == 1 ? posted(a) : body) {
+    if (body.empty()) continue;
+    const std::size_t records = read_telemetry(body, {})->records;
+    for (const bool tells : {true, false}) {
+      const std::string content = compressed(body, tells);
+      CHECK(read_telemetry(content, "zstd")->records == records);
+      CHECK(read_telemetry(content + compressed(posted(a), !tells) + content, "zstd")->records == 2 * records + 1);
+      CHECK(problem(content.substr(0, content.size() / 2), "zstd").starts_with("the body is not zstd: "));
+    }
+  }
+  for (const bool tells : {true, false}) {
+    const std::string most(16u << 20, '\xff'), more = most + 'x';
+    CHECK(problem(compressed(most, tells), "zstd").starts_with("message 1: 4294967295 bytes"));
+    CHECK(problem(compressed(more, tells), "zstd").starts_with("the request has more than 16 MiB"));
+  }
 }
