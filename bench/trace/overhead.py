@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the tracer adds to a step of a real job, and to a call.
 
-usage: overhead.py [--pairs 40] [--steps 50] [--ranks 2] [--python /usr/bin/python3] PROBE CALLER
+usage: overhead.py [--pairs 40] [--steps 50] [--ranks 2] [--width 1200] [--python /usr/bin/python3] PROBE CALLER
 
 PROBE and CALLER are build/release/tests/trace/trace_probe and trace_caller. One job of PyTorch (DDP over gloo, ten collectives a step) runs on
 through blocks of steps, in pairs, one with the tracer and one without, the order drawn, each behind some steps that settle what the start of the
@@ -21,18 +21,18 @@ import time
 
 RANK = r"""
 import sys, time, torch, torch.distributed as dist
-rank, ranks, store = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+rank, ranks, store, width = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method="file://" + store, rank=rank, world_size=ranks)
-layers = [torch.nn.Linear(320, 320) for _ in range(8)]
-model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers), bucket_cap_mb=0.3)
+layers = [torch.nn.Linear(width, width) for _ in range(8)]
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers), bucket_cap_mb=0.75 * width * width * 4 / 2**20)
 optimizer, some = torch.optim.SGD(model.parameters(), lr=1e-4), torch.ones(4)
 print("up", flush=True)
 for line in sys.stdin:
     dist.barrier()
     wall, used = time.perf_counter(), time.process_time()
     for _ in range(int(line)):
-        model(torch.ones(64, 320)).sum().backward()
+        model(torch.ones(64, width)).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
         dist.all_reduce(some)
@@ -90,7 +90,7 @@ def interval(values):
 
 def steps_of_a_job(options):
     with tempfile.TemporaryDirectory() as folder:
-        ranks = start([options.python, "-c", RANK], options.ranks, options.ranks, f"{folder}/store")
+        ranks = start([options.python, "-c", RANK], options.ranks, options.ranks, f"{folder}/store", options.width)
         for process in ranks:
             process.stdout.readline()
         pids, plain, wall, cpu, own, seconds = [process.pid for process in ranks], [], [], [], 0.0, 0.0
@@ -155,6 +155,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=40)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--width", type=int, default=1200, help="of each of the eight layers: the length of a step goes with its square (default: 1200)")
     parser.add_argument("--python", default="/usr/bin/python3")
     options = parser.parse_args()
     print(f"Linux {os.uname().release}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
