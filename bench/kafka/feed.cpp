@@ -2,10 +2,11 @@
 // ahead.
 //   bench_kafka_feed BROKERS TOPIC [--partitions N] [--jobs N] [--ranks N] [--form node|MxW] [--lines N] [--seconds N]
 //   [--from SECOND]
-//                    [--burst SECOND,SECONDS,LINES] [--linger MS]
+//                    [--burst SECOND,SECONDS,LINES] [--linger MS] [--request N]
 // A beat goes to each partition each second, as from an owner that is not there. --from: the jobs have begun, their
-// steps go on there. Where sending falls behind, seconds take longer: nothing is left out. Prints a line a second, and
-// what was sent at the end.
+// steps go on there. --request: a request to the broker has at most N messages: 3 as from nodes that send by
+// themselves. Where sending falls behind, seconds take longer: nothing is left out. Prints a line a second, and what
+// was sent at the end.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -31,11 +32,12 @@ struct Burst {
 
 class Feed {
  public:
-  Feed(const char* brokers, const char* topic, int partitions, const std::string& linger)
+  Feed(const char* brokers, const char* topic, int partitions, const std::string& linger, const std::string& request)
       : client_(bench::client(RD_KAFKA_PRODUCER, brokers,
                               {{"linger.ms", linger.c_str()},
                                {"compression.codec", "lz4"},
                                {"batch.size", "1000000"},
+                               {"batch.num.messages", request.c_str()},
                                {"message.max.bytes", "8000000"},
                                {"queue.buffering.max.messages", "1000000"},
                                {"queue.buffering.max.kbytes", "524288"},
@@ -128,7 +130,7 @@ int main(int argc, char** argv) {
   bench::Telemetry telemetry;
   Burst burst;
   unsigned seconds = 10, from = 0;
-  std::string linger = "20";
+  std::string linger = "20", request = "10000";
   for (int i = 3; i + 1 < argc; i += 2) {
     const std::string name = argv[i], value = argv[i + 1];
     const auto number = [&] { return static_cast<unsigned>(std::stoul(value)); };
@@ -140,6 +142,7 @@ int main(int argc, char** argv) {
     else if (name == "--seconds") seconds = number();
     else if (name == "--from") from = number();
     else if (name == "--linger") linger = value;
+    else if (name == "--request") request = value;
     else if (name == "--form" && value == "node") telemetry.form = {};
     else if (name == "--form" &&
              std::sscanf(value.c_str(), "%ux%u", &telemetry.form.members, &telemetry.form.width) == 2)
@@ -152,7 +155,7 @@ int main(int argc, char** argv) {
   bench::Workload workload{telemetry};
   std::printf("prepared\n");
   std::fflush(stdout);
-  Feed feed{argv[1], argv[2], static_cast<int>(telemetry.partitions), linger};
+  Feed feed{argv[1], argv[2], static_cast<int>(telemetry.partitions), linger, request};
   feed.run(workload, telemetry, from, seconds, burst);
   feed.report();
   return 0;
