@@ -22,9 +22,9 @@ rule "collective_waits" {
   evaluate = function(job, p, state)
     local lately = (job.usual:max():max("job") / "1s"):fill(0)
     state.usual  = job.open:last():above(p.begun):surely():choose(state.usual, lately)
-    local own   = (p.k * state.usual * "1s" + p.least):clamp(p.least, p.most)
+    local own   = least(p.k * state.usual * "1s" + p.least, p.most)
     local young = job.launched:last():max("job"):below(p.few):surely()
-    return job.open:last():above(young:choose(greatest(own, p.start), own)) & job.open:within("10s")
+    return job.open:last():above(young:choose(p.start, own)) & job.open:within("10s")
   end,
 }
 
@@ -40,8 +40,8 @@ rule "collective_absent" {
 }
 
 -- A rank that validates, saves, compiles or waits for a process of its own comes to the collective later: for
--- `patience`. If its main thread waits meanwhile, another thread may work for it: for `beside`. In a broadcast the others
--- wait for what one rank sends, and that one may wait for requests: as long as there are none, if it is seen to serve.
+-- `patience`. If its main thread waits meanwhile, another thread may work for it: for `beside`. In a broadcast the
+-- others wait for what one rank sends, and that one may wait for requests: without an end, if it is seen to serve.
 rule "rank_works" {
   severity = "none", per = "rank", every = "2s",
   summary = "Rank computes, loads, saves or compiles, or waits for requests",
@@ -61,8 +61,9 @@ rule "rank_works" {
     local waiting = (doing:is("lock", "waiting", "sleeping") & unchanged:at_least(p.beside)):surely()
     local runs    = job.cpu:mean():above(p.idle) | job.state:last():is("running")      -- or would, on a busy host
     local busy    = (runs & ~waiting) | job.children:mean():above(p.idle):surely()
-    local writes  = working.writing(job.call, job.state) | job.call:last():is("wait4", "waitid"):surely()
-                  | doing:is("saving", "compiling", "importing", "writing", "child"):surely()
+    local writes  = working.writing(job.call, job.state)
+                  | (job.call:last():is("wait4", "waitid")
+                     | doing:is("saving", "compiling", "importing", "writing", "child")):surely()
     local sends   = job.fn:last():mode("job"):is("broadcast", "scatter"):surely() & job.state:seen()
     local recent  = job.open:last():max("job"):below(p.patience)
     return (((busy & ~looping) | writes | sends) & recent) | (sends & job.stack:last("serves"):is(1):surely())
@@ -87,28 +88,47 @@ rule "collectives_ceased" {
   end,
 }
 
-rule "collective_not_entered" {
-  family = "C2", per = "job", every = "2s",
-  severity = {
-    looping = "warning", reading = "warning", sends = "warning", child = "warning", beside = "warning",
-    otherwise = "critical",
-  },
-  summary = "Rank has not entered a collective; peers wait",
+rule "rank_missing" {
+  severity = "none", per = "rank", every = "2s",
+  summary = "Rank is in no collective and does not work, and others may wait for it",
   needs = {
-    waits  = finding "collective_waits",
     absent = finding "collective_absent",
     works  = finding "rank_works",
-    open   = signal "collective_waiting"  { over = "attempt", least = 1 },
-    asked  = signal "collective_awaited"  { over = "10s", least = 1 },
-    fn     = signal "collective_function" { over = "10s", least = 1 },
-    number = signal "collective_number"   { over = "10s", least = 1 },
-    state  = signal "process_state"       { over = "10s", least = 1 },
-    cpu    = signal "process_cpu"         { over = "5s", least = 2 },
-    pid    = signal "process_pid"         { over = "attempt", least = 1 },
-    stack  = signal "stack"               { over = "70s" },
-    bundle = signal "bundle"              { over = "attempt" },
+    asked  = signal "collective_awaited" { over = "10s", least = 1 },
   },
-  params = { idle = 0.05, loop = "5s" },
+  evaluate = function(job, p)
+    local elsewhere = job.asked:last():is(0):surely()      -- others wait in groups that it is not in
+    return job.absent:now() & ~job.works:now():surely() & ~elsewhere
+  end,
+}
+
+rule "rank_waits_for_own" {
+  severity = "none", per = "rank", every = "2s",
+  summary = "Main thread of a rank waits for a process that it started, or while another thread of it works",
+  needs = { cpu = signal "process_cpu" { over = "5s", least = 2 }, stack = signal "stack" { over = "70s" } },
+  params = { idle = 0.05 },
+  evaluate = function(job, p)
+    local doing = job.stack:last("doing")
+    return doing:is("child") | (job.cpu:mean():above(p.idle) & doing:is("lock", "waiting", "sleeping"))
+  end,
+}
+
+rule "collective_not_entered" {
+  family = "C2", per = "job", every = "2s",
+  severity = { looping = "warning", reading = "warning", sends = "warning", own = "warning", otherwise = "critical" },
+  summary = "Rank has not entered a collective; peers wait",
+  needs = {
+    waits   = finding "collective_waits",
+    missing = finding "rank_missing",
+    own     = finding "rank_waits_for_own",
+    open    = signal "collective_waiting"  { over = "attempt", least = 1 },
+    fn      = signal "collective_function" { over = "10s", least = 1 },
+    number  = signal "collective_number"   { over = "10s", least = 1 },
+    state   = signal "process_state"       { over = "10s", least = 1 },
+    pid     = signal "process_pid"         { over = "attempt", least = 1 },
+    stack   = signal "stack"               { over = "70s" },
+    bundle  = signal "bundle"              { over = "attempt" },
+  },
   fire = "2 of 2", clear = "4 of 4", yields_to = { "rank_stopped", "rank_killed", "rank_unreaped", "node_down" },
   shows = {
     "{fn} {number:.0f} was not entered by {who}; ranks waiting in it: {n:.0f} of {all:.0f}[; rank {rank}: {where}]"
@@ -121,8 +141,7 @@ rule "collective_not_entered" {
     loading = "it waits for its data loader",
     reading = "it reads a file, a pipe or a connection, and no data comes: a download looks the same",
     sends   = "the others wait for what it sends: a server that waits for requests looks the same",
-    child   = "it waits for a process that it started",
-    beside  = "its main thread waits, and another thread of it works",
+    own     = "its main thread waits for a process that it started, or while another thread of it works",
     exited  = "its process has gone",
     idle    = "its process sleeps: on a lock, a pipe, a queue or a remote service",
   },
@@ -132,31 +151,24 @@ rule "collective_not_entered" {
       .. "restart from a checkpoint",
   },
   evaluate = function(job, p)
-    local waits = job.waits:now():surely()
-    local idle  = job.absent:now():surely() & ~job.works:now():surely()
-    local who   = idle & ~job.asked:last():is(0):surely()      -- others wait in groups that it is not in
+    local waits, who = job.waits:now():surely(), job.missing:now():surely()
     local fn, number = job.fn:last():mode("job"), job.number:last():mode("job")
     local inside     = waits & job.fn:last():is(fn):maybe() & job.number:last():is(number):maybe()
-    local doing  = job.stack:last("doing")
-    local theirs = job.stack:where { doing = { "collective", "computing" } }:last("where"):mode("job")
-    local known = job.state:seen():any("job")      -- dumps know no processes
-    local gone  = ~job.state:seen() & known
-    local function culprit(mask) return (who & mask):any("job"):surely() end
-    local looping = culprit(doing:is("own") & job.stack:last("unchanged"):at_least(p.loop))
-    local reading, child = culprit(doing:is("reading")), culprit(doing:is("child"))
-    local beside  = culprit(job.cpu:mean():above(p.idle) & doing:is("lock", "waiting", "sleeping"))
+    local doing, known = job.stack:last("doing"), job.state:seen():any("job")      -- dumps know no processes
+    local function culprit(mask) return (who & mask):any("job") end
+    local looping = culprit(doing:is("own") & job.stack:last("unchanged"):at_least("5s"))
+    local reading, own = culprit(doing:is("reading")), culprit(job.own:now())
     local sends   = fn:is("broadcast", "scatter"):surely() & known
-    local unsure  = looping | reading | child | beside | sends
+    local unsure  = (looping | reading | own | sends):surely()
     local locked, loading = culprit(doing:is("lock")) & ~unsure, culprit(doing:is("loading")) & ~unsure
-    local exited  = culprit(gone)
-    return waits:any("job") & who:any("job"),
-      {
-        who = who, n = inside:count("job"), all = job.open:last():count("job"), fn = fn, number = number,
-        where = job.stack:last("where"), theirs = theirs, run = job.bundle:last("run"):at("rank"),
-        pid = job.pid:last(), looping = looping, locked = locked, loading = loading,
-        reading = reading, child = child, beside = beside, sends = sends, exited = exited,
-        idle = known & ~unsure & ~locked & ~loading & ~exited,
-      }
+    local exited  = culprit(~job.state:seen() & known)
+    return waits:any("job") & who:any("job"), {
+      who = who, n = inside:count("job"), all = job.open:last():count("job"), fn = fn, number = number,
+      where = job.stack:last("where"), run = job.bundle:last("run"):at("rank"), pid = job.pid:last(),
+      theirs = job.stack:where { doing = { "collective", "computing" } }:last("where"):mode("job"),
+      looping = looping, locked = locked, loading = loading, reading = reading, sends = sends, own = own,
+      exited = exited, idle = known & ~(unsure | locked | loading | exited):surely(),
+    }
   end,
 }
 
@@ -289,13 +301,13 @@ rule "collective_incomplete" {
     local fn, number, group = job.fn:last(), job.number:last(), job.group:last()
     local same = job.waits:now() & group:is(group:mode("job")) & fn:is(fn:mode("job")) & number:is(number:mode("job"))
     local here = same:surely()
-    local age  = here:choose(job.open:last(), 0):max("job")
     local size = here:choose(job.size:last(), 0):max("job")
     local paired = fn:mode("job"):is("send", "recv")
-    local full = here:count("job"):at_least(size) & size:above(1)
-    return full & here:choose(job.open:last(), age):min("job"):above(p.least),
+    local full = (here & job.open:last():above(p.least)):count("job"):at_least(size:clamp(2))
+    return full,
       {
-        n = size, fn = fn:mode("job"), number = number:mode("job"), group = group:mode("job"), age = age,
+        n = size, fn = fn:mode("job"), number = number:mode("job"), group = group:mode("job"),
+        age = job.open:last():max("job"),
         peers = paired, fabric = full & ~paired,
       }
   end,

@@ -30,8 +30,8 @@ local function away(more)
 end
 
 local function stack(rank, at, doing, unchanged, serves, where)
-  return { "stack", rank = rank, at = at, where = where or "fetch (my_loader.py:88) < train (train.py:41)", doing = doing,
-    unchanged = unchanged, serves = serves or 0 }
+  where = where or "fetch (my_loader.py:88) < train (train.py:41)"
+  return { "stack", rank = rank, at = at, where = where, doing = doing, unchanged = unchanged, serves = serves or 0 }
 end
 
 case "one of four sleeps while the others wait in an all_reduce" {
@@ -195,11 +195,12 @@ case "one of four waits for a lock, and another thread of it runs on" {
   ranks = 4, trains(),
   waits(50, { rank = { [2] = away { process_cpu = 1 } },
     events = { stack(2, "3s", "lock", 0), stack(2, "9s", "lock", 6), stack(2, "39s", "lock", 36) } }),
-  fires = { { "collective_not_entered", who = { 2 }, cause = "beside", within = "45s" } },
+  fires = { { "collective_not_entered", who = { 2 }, cause = "own", within = "45s" } },
 }
 case "a pool of threads works for rank 0, which waits for it for half a minute" {
   ranks = 4, trains(),
-  waits(30, { rank = { [0] = away { process_cpu = 1 } }, events = { stack(0, "3s", "lock", 0), stack(0, "9s", "lock", 6) } }),
+  waits(30,
+    { rank = { [0] = away { process_cpu = 1 } }, events = { stack(0, "3s", "lock", 0), stack(0, "9s", "lock", 6) } }),
   trains(),
 }
 case "one of four sleeps for 85 s before the first barrier" {
