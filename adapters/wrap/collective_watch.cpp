@@ -75,10 +75,9 @@ void write_gpu(EntryBuilder& entry, stream::Time now, const EntryBuilder::Member
   const EntryBuilder::Value values[] = {
       {"gpu_attached", gpu.attached ? 1.0 : 0.0, {}, false},
       {"kernel_launches", number(gpu.kernel_launches + gpu.graph_launches), {}, false},
-      {"copy_bytes_h2d", number(gpu.bytes_to_device), {}, false},
-      {"copy_bytes_d2h", number(gpu.bytes_to_host), {}, false},
+      {"cuda_waits", number(gpu.waits), {}, false},
       {"cuda_wait_time", stream::seconds(gpu.waited + waiting), {}, false}};
-  entry.sample(now, member, std::span{values, gpu.attached ? 5u : 1u}, "tracer");
+  entry.sample(now, member, std::span{values, gpu.attached ? 4u : 1u}, "tracer");
 }
 
 }  // namespace
