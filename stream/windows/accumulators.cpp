@@ -94,11 +94,15 @@ void Accumulators::widen(std::size_t members) {
   if (demand_.last_n > 1) lasts_.resize(members);
 }
 
-void Accumulators::update_aggregates(Slot slot) {
-  const Accumulated& m = members_[slot];
-  counts_[slot] =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(m.count, std::numeric_limits<std::uint32_t>::max()));
-  kept_.update(slot, [&](Op op, double number, double) {
+void Accumulators::changed(Slot slot) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  counts_[slot] = static_cast<std::uint32_t>(std::min(members_[slot].count, most));
+  kept_.changed(slot);
+}
+
+void Accumulators::refresh() {
+  kept_.refresh([&](Slot slot, Op op, double number) {
+    const Accumulated& m = members_[slot];
     switch (op) {  // the usual ones by the shortest path
       case Op::w_count: return static_cast<double>(m.count);
       case Op::w_last: return m.last;
@@ -118,13 +122,13 @@ void Accumulators::rebuild() {
   kept_.clear(members_.size());
   counts_.assign(members_.size(), 0);
   for (Slot slot = 0; slot < members_.size(); ++slot)
-    if (members_[slot].count != 0) update_aggregates(slot);
+    if (members_[slot].count != 0) changed(slot);
 }
 
 void Accumulators::add(Slot slot, Time at, double value) {
   if (members_.size() <= slot) widen(std::max<std::size_t>(slot + std::size_t{1}, members_.size() * 5 / 4));
   accumulate(slot, at, value);
-  update_aggregates(slot);
+  changed(slot);
 }
 
 void Accumulators::accumulate(Slot slot, Time at, double value) {
@@ -225,7 +229,7 @@ void Accumulators::append(Slot slot, const Accumulators& later, Slot from,
     if (lasts.size() > demand_.last_n)
       lasts.erase(lasts.begin(), lasts.end() - static_cast<std::ptrdiff_t>(demand_.last_n));
   }
-  update_aggregates(slot);
+  changed(slot);
 }
 
 double Accumulators::fitted(Op op, Slot slot, const ReductionArguments& arguments, SeriesScratch& scratch) const {

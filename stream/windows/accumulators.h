@@ -38,6 +38,8 @@ class Accumulators {
   [[nodiscard]] const Accumulated* of(Slot slot) const noexcept {
     return slot < members_.size() && members_[slot].count > 0 ? &members_[slot] : nullptr;
   }
+  // Brings what kept() gives up to the values that were added.
+  void refresh();
   // The number of values of each member, up to 2^32 - 1: compared with `least`.
   [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
   // Null: the reduction was not declared, or is not one that is maintained incrementally.
@@ -74,7 +76,7 @@ class Accumulators {
   [[nodiscard]] double accumulated(Op op, Slot slot, double number) const;  // for reductions that need no series
   void widen(std::size_t members);
   void accumulate(Slot slot, Time at, double value);
-  void update_aggregates(Slot slot);
+  void changed(Slot slot);
   void rebuild();
 
   Demand demand_;

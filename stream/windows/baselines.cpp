@@ -15,24 +15,27 @@ RowNumber first_before(const RowGrid& panes, Time from) {
 }  // namespace
 
 template <class T>
-void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRange time_range) {
-  if (last_) {
-    const RowNumber through = rows.grid().through(time_range.to);
-    const auto& closed = rows.closed();
-    for (std::size_t r = rows.after(rows_through_); r < closed.size() && closed[r].number <= through; ++r) {
-      const auto& row = closed[r].values;
-      if (values_.size() < row.size()) {
-        values_.resize(row.size(), absent);
-        times_.resize(row.size(), long_ago);
-      }
-      for (Slot slot = 0; slot < row.size(); ++slot) {
-        if (is_absent(row[slot])) continue;
-        values_[slot] = canonical(static_cast<double>(row[slot]));
-        times_[slot] = rows.grid().end(closed[r].number);
-      }
+void BaselineView<T>::take_last(const Rows<T>& rows, RowNumber through) {
+  if (!last_ || through <= rows_through_) return;
+  const auto& closed = rows.closed();
+  for (std::size_t r = rows.after(rows_through_); r < closed.size() && closed[r].number <= through; ++r) {
+    const auto& row = closed[r].values;
+    if (values_.size() < row.size()) {
+      values_.resize(row.size(), absent);
+      times_.resize(row.size(), long_ago);
     }
-    rows_through_ = std::max(rows_through_, through);
+    for (Slot slot = 0; slot < row.size(); ++slot) {
+      if (is_absent(row[slot])) continue;
+      values_[slot] = canonical(static_cast<double>(row[slot]));
+      times_[slot] = rows.grid().end(closed[r].number);
+    }
   }
+  rows_through_ = through;
+}
+
+template <class T>
+void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRange time_range) {
+  take_last(rows, rows.grid().through(time_range.to));
   if (!order_) return;
   const RowNumber from = first_before(panes.grid(), time_range.from), through = panes.grid().through(time_range.to);
   if (built_ && from == from_ && through == through_) return;
@@ -67,10 +70,10 @@ void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRa
   from_ = from;
   through_ = through;
   kept_.widen(counts_.size());
-  for (Slot slot = 0; slot < counts_.size(); ++slot)
-    kept_.update(slot, [&](Op op, double number, double) {
-      return counts_[slot] == 0 ? absent : order_statistic(op, sorted_.of(slot), number);
-    });
+  for (Slot slot = 0; slot < counts_.size(); ++slot) kept_.changed(slot);
+  kept_.refresh([&](Slot slot, Op op, double number) {
+    return counts_[slot] == 0 ? absent : order_statistic(op, sorted_.of(slot), number);
+  });
 }
 
 template <class T>

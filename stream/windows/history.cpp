@@ -83,7 +83,7 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
     SignalHistory& signal = *s.signals[id];
     if (signal.next_due() > s.clock) continue;
     signal.settle(s.clock, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
-    signal.advance(s.clock, s.attempt_start, s.end);
+    if (signal.lags()) signal.advance(s.clock, s.attempt_start, s.end);
     s.let_go += signal.take_let_go();
   }
   s.find_due();

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "stream/graph/operations.h"
@@ -11,19 +13,27 @@
 
 namespace tocsin::stream {
 
-// The declared reductions of a window, each as a column that is updated when a member's values change, so that a tick
-// only reads it. Owned by a view of a window.
+// The declared reductions of a window, each as a column. A member's places in them are computed again if its values
+// have changed since a tick read them last. Owned by a view of a window.
 class IncrementalAggregates {
  public:
   void keep(Reduction reduction) { columns_.push_back({reduction, {}}); }
   void widen(std::size_t members) {
     for (One& one : columns_) one.values.resize(members, absent);
+    if (!columns_.empty()) stale_.resize(members, 0);
   }
-  // Updates the member's values. `reduce(op, number, before)` gives each reduction of them, whether or not there are
-  // enough to be known. The columns have a place for the member.
+  // The values of a member, for which the columns have a place, are others.
+  void changed(Slot slot) {
+    if (!columns_.empty() && !std::exchange(stale_[slot], std::uint8_t{1})) changed_.push_back(slot);
+  }
+  // `reduce(slot, op, number)` gives a reduction of a member's values, whether or not there are enough to be known.
   template <class Reduce>
-  void update(Slot slot, Reduce&& reduce) {
-    for (One& one : columns_) one.values[slot] = reduce(one.reduction.op, one.reduction.number, one.values[slot]);
+  void refresh(Reduce&& reduce) {
+    for (const Slot slot : changed_) {
+      stale_[slot] = 0;
+      for (One& one : columns_) one.values[slot] = reduce(slot, one.reduction.op, one.reduction.number);
+    }
+    changed_.clear();
   }
   [[nodiscard]] const std::vector<double>* find(Op op, double number) const noexcept {
     for (const One& one : columns_)
@@ -38,13 +48,16 @@ class IncrementalAggregates {
     };
     if (!std::ranges::all_of(columns_, [&](const One& one) { return same(one) != old.columns_.end(); })) return false;
     for (One& one : columns_) one.values = std::move(same(one)->values);
+    stale_ = std::move(old.stale_), changed_ = std::move(old.changed_);
     return true;
   }
   void clear(std::size_t members) {
     for (One& one : columns_) one.values.assign(members, absent);
+    if (!columns_.empty()) stale_.assign(members, 0);
+    changed_.clear();
   }
   [[nodiscard]] std::size_t retained_bytes() const noexcept {
-    std::size_t bytes = 0;
+    std::size_t bytes = stale_.capacity() + changed_.capacity() * sizeof(Slot);
     for (const One& one : columns_) bytes += one.values.capacity() * sizeof(double);
     return bytes;
   }
@@ -55,6 +68,8 @@ class IncrementalAggregates {
     std::vector<double> values;
   };
   std::vector<One> columns_;
+  std::vector<std::uint8_t> stale_;  // by slot, if there is a column
+  std::vector<Slot> changed_;        // the stale ones
 };
 
 // Writes the known values of a column: of members with at least so many values; the others stay as they are.

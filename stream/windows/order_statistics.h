@@ -121,9 +121,10 @@ class SortedColumns {
     }
   }
   // Brings the numbers of a member that is soon changed into the cache: a search without branches waits for each one
-  // that it reads.
+  // that it reads. Those of few members are there.
   void prefetch(std::size_t slot) const noexcept {
-    if (slot >= counts_.size()) return;
+    constexpr std::size_t few = 16'384 / sizeof(T);
+    if (slot >= counts_.size() || data_.size() <= few) return;
     const T* const run = data_.data() + slot * capacity_;
     for (std::size_t i = 0; i < counts_[slot]; i += 64 / sizeof(T)) __builtin_prefetch(run + i);
   }

@@ -76,7 +76,7 @@ void PointsView::add(const Point& point) {
     if (full_before) sorted_.replace(slot, leaving, entering);
     else sorted_.insert(slot, entering);
   }
-  update_aggregates(slot, entering, full_before ? leaving : entering);
+  kept_.changed(slot);
 }
 
 double PointsView::extreme(Op op, Slot slot) const {
@@ -85,17 +85,11 @@ double PointsView::extreme(Op op, Slot slot) const {
   return extreme_of(op == Op::w_min, all.subspan(at.first, at.first_count), all.subspan(at.second, at.second_count));
 }
 
-void PointsView::update_aggregates(Slot slot, double entering, double leaving) {
-  kept_.update(slot, [&](Op op, double number, double before) {
+void PointsView::refresh() {
+  kept_.refresh([&](Slot slot, Op op, double number) {
     switch (op) {
       case Op::w_min:
-      case Op::w_max:
-        // Searched again only if the extreme itself leaves, or what enters equals it or is NaN.
-        if (is_number(before) && is_number(entering) && leaving != before) {
-          if (op == Op::w_min ? entering > before : entering < before) return before;
-          if (entering != before) return entering + 0.0;  // one zero
-        }
-        return extreme(op, slot);
+      case Op::w_max: return extreme(op, slot);
       case Op::w_count: return static_cast<double>(counts_[slot]);
       case Op::w_first: return values_[place(slot, 0)];
       case Op::w_last: return values_[place(slot, counts_[slot] - 1)];
@@ -177,8 +171,7 @@ void PointsView::rebuild() {
   for (Slot slot = 0; slot < rings_.size(); ++slot) {
     if (counts_[slot] == 0) continue;
     if (order_) each(slot, [&](std::size_t i) { sorted_.insert(slot, values_[i]); });
-    const double last = values_[place(slot, counts_[slot] - 1)];
-    update_aggregates(slot, last, last);
+    kept_.changed(slot);
   }
 }
 

@@ -35,6 +35,8 @@ class PointsView {
     if (order_) sorted_.prefetch(slot);
   }
   [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
+  // Brings the maintained reductions up to the points that were added. Called before a reduction.
+  void refresh();
   // The number of points in each member's window.
   [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
   // Null: the reduction was not declared, or is not one that is maintained incrementally.
@@ -77,7 +79,6 @@ class PointsView {
   void each(Slot slot, Each&& see) const;
   void grow();
   [[nodiscard]] double extreme(Op op, Slot slot) const;
-  void update_aggregates(Slot slot, double entering, double leaving);
   void rebuild();
 
   WindowSpec spec_;
@@ -155,6 +156,7 @@ class Points {
   std::vector<AttemptView> attempts;
 
   [[nodiscard]] std::uint64_t taken_through() const noexcept { return base_ + log_.size(); }
+  [[nodiscard]] std::size_t waiting() const noexcept { return log_.size(); }  // not yet taken by every view
   void save(Writer& out) const;  // what is pending and what was applied; views are saved by name
   void load(Reader& in);
   void adopt(Points& old);

@@ -7,8 +7,17 @@ namespace {
 
 using Span = WindowSpec::Span;
 
-Duration reach_of(const WindowSpec& window, bool raw) {
-  return (raw ? window.over : Duration{0}) + window.lag + window.settle;
+// Of few members, windows take so many rows together, but never of a longer time.
+constexpr RowNumber rows_together = 8;
+constexpr Duration longest_together = std::chrono::seconds{8};
+constexpr std::size_t few_members = 32, points_together = 64;
+
+Duration wait_of(const SignalDefinition& signal) {
+  return std::min(longest_together, (rows_together - 1) * signal.row);
+}
+
+Duration reach_of(const WindowSpec& window, bool raw, Duration wait) {
+  return (raw ? window.over : wait) + window.lag + window.settle;
 }
 
 // Baselines read rows only for `last`; "attempt" reads them until its accumulators have taken them.
@@ -50,7 +59,7 @@ template struct RowSide<double>;
 template <class T>
 RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows, bool rows_only) const {
   const RowGrid grid{definition_->row};
-  const Duration slack = 2 * definition_->row;
+  const Duration slack = 2 * definition_->row + wait_of(*definition_);
   RowSide<T> side{Rows<T>{grid, definition_->lateness, reach_ + definition_->lateness + slack,
                           definition_->kind == SignalKind::counter},
                   {},
@@ -93,7 +102,8 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vect
     if (w.span == Span::attempt) attempt = true;
     if (!of_rows(w, definition)) continue;
     rows = true;
-    reach_ = std::max(reach_, reads_rows(asked) ? reach_of(w, w.span == Span::time && !w.baseline()) : w.settle);
+    reach_ = std::max(
+        reach_, reads_rows(asked) ? reach_of(w, w.span == Span::time && !w.baseline(), wait_of(definition)) : w.settle);
   }
   if (definition.kind == SignalKind::event) {
     events_.emplace(definition.lateness,
@@ -168,6 +178,7 @@ bool SignalHistory::close_rows(Time clock) {
   if_rows([&](auto& side) {
     for (; side.rows.next_due() <= clock; any = true) {
       for (AttemptView& view : side.attempts) side.accumulate(view, side.rows.removed_next());
+      for (auto& view : side.baselines) view.take_last(side.rows, side.rows.removed_next());
       side.rows.close_next(clock);
       feed_panes(side, 1);
     }
@@ -177,6 +188,18 @@ bool SignalHistory::close_rows(Time clock) {
 
 void SignalHistory::end(Time end) noexcept {
   if_rows([end](auto& side) { side.rows.hold(end); });
+}
+
+bool SignalHistory::lags() const noexcept {
+  bool rows = false;
+  if_rows([&](const auto& side) {
+    if (side.rows.closed().empty()) return;
+    const auto& newest = side.rows.closed().back();
+    rows =
+        newest.number > advanced_ && (newest.values.size() > few_members ||
+                                      newest.number >= advanced_ + wait_of(*definition_) / side.rows.grid().length + 1);
+  });
+  return rows || events_ || (points_ && points_->waiting() >= points_together);
 }
 
 void SignalHistory::advance(Time clock, std::optional<Time> attempt_start, Time end) {
@@ -190,6 +213,7 @@ void SignalHistory::advance(Time clock, std::optional<Time> attempt_start, Time 
     for (auto& view : side.raw) view.advance(side.rows, seen(view.spec()));
     for (auto& view : side.baselines) view.advance(side.rows, *side.panes, seen(view.spec()));
     for (auto& view : side.attempts) side.advance(view.spec, seen(view.spec));
+    if (!side.rows.closed().empty()) advanced_ = side.rows.closed().back().number;
   };
   if_rows(rows);
   if (points_) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <variant>
@@ -72,6 +73,9 @@ class SignalHistory {
     if (changed) ++changes_;
     return changed;
   }
+  // Whether windows should advance without a tick that reads them: they take the rows and points of few members several
+  // at a time, which costs less than one by one.
+  [[nodiscard]] bool lags() const noexcept;
   // All that was due before `clock` has run. No later tick comes before `clock` less a window's settle, so windows
   // advance to there, but not beyond the attempt's end. Then drops what no window needs.
   void advance(Time clock, std::optional<Time> attempt_start, Time end);
@@ -142,15 +146,16 @@ class SignalHistory {
                       std::span<double> out);
   Found reduce_events(const Node& node, const WindowSpec& window, Time tick, Time applied_to, Time attempt_start,
                       std::span<double> out);
-  Found reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window, Column other,
+  Found reduce_attempt(AttemptView& view, const Node& node, const WindowSpec& window, Column other,
                        std::span<double> out) const;
   EventView* event_view(const WindowSpec& window, TimeRange time_range, std::optional<EventView>& made);
 
   const SignalDefinition* definition_;
-  ReductionScratch* scratch_;  // the history's
-  Duration reach_{};           // over + lag + settle of the raw windows
-  Duration longest_{};         // of all time windows
-  std::uint64_t changes_ = 0;  // how often rows closed, or records were applied
+  ReductionScratch* scratch_;                                   // the history's
+  Duration reach_{};                                            // over + lag + settle of the raw windows
+  Duration longest_{};                                          // of all time windows
+  RowNumber advanced_ = std::numeric_limits<RowNumber>::min();  // the newest row when windows advanced last
+  std::uint64_t changes_ = 0;                                   // how often rows closed, or records were applied
   std::variant<std::monostate, RowSide<float>, RowSide<double>> rows_;
   std::optional<Points> points_;
   std::optional<Events> events_;

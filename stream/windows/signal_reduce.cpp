@@ -34,8 +34,9 @@ RowReduction SignalHistory::row_reduction(const Node& node, const WindowSpec& wi
   return {node.op, {node.attributes.number, absent}, other, &window, &arrivals, definition_->kind, scratch_};
 }
 
-SignalHistory::Found SignalHistory::reduce_attempt(const AttemptView& view, const Node& node, const WindowSpec& window,
+SignalHistory::Found SignalHistory::reduce_attempt(AttemptView& view, const Node& node, const WindowSpec& window,
                                                    Column other, std::span<double> out) const {
+  view.accumulators.refresh();
   if (view.accumulators.counts().empty()) return Found::nothing;
   std::fill(out.begin(), out.end(), absent);
   const RowReduction reduction = row_reduction(node, window, other);
@@ -86,6 +87,7 @@ SignalHistory::Found SignalHistory::reduce_points(const Node& node, const Window
   PointsView* view = find_view(points_->windows, window);
   if (view == nullptr) return Found::not_retained;
   points_->advance(*view, to);
+  view->refresh();
   const auto counts = view->counts();
   if (counts.empty()) return Found::nothing;
   std::fill(out.begin(), out.end(), absent);

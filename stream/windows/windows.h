@@ -92,6 +92,8 @@ class BaselineView {
   [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
   [[nodiscard]] bool ordered() const noexcept { return order_; }
 
+  // The last values of the rows up to this one, which the rows may drop then.
+  void take_last(const Rows<T>& rows, RowNumber through);
   void advance(const Rows<T>& rows, const Panes<T>& panes, TimeRange time_range);
   bool reduce(const Panes<T>& panes, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const;
   void begin_after(RowNumber row) noexcept { rows_through_ = row; }
