@@ -64,7 +64,8 @@ rule "rank_works" {
     local writes  = working.writing(job.call, job.state)
                   | (job.call:last():is("wait4", "waitid")
                      | doing:is("saving", "compiling", "importing", "writing", "child")):surely()
-    local sends   = job.fn:last():mode("job"):is("broadcast", "scatter"):surely() & job.state:seen()
+    local model   = doing:is("syncing"):any("job")      -- DDP broadcasts the buffers of the model
+    local sends   = (job.fn:last():mode("job"):is("broadcast", "scatter") & ~model:surely()):surely() & job.state:seen()
     local recent  = job.open:last():max("job"):below(p.patience)
     return (((busy & ~looping) | writes | sends) & recent) | (sends & job.stack:last("serves"):is(1):surely())
   end,
@@ -158,14 +159,14 @@ rule "collective_not_entered" {
     local function culprit(mask) return (who & mask):any("job") end
     local looping = culprit(doing:is("own") & job.stack:last("unchanged"):at_least("5s"))
     local reading, own = culprit(doing:is("reading")), culprit(job.own:now())
-    local sends   = fn:is("broadcast", "scatter"):surely() & known
+    local sends   = (fn:is("broadcast", "scatter") & ~doing:is("syncing"):any("job"):surely()):surely() & known
     local unsure  = (looping | reading | own | sends):surely()
     local locked, loading = culprit(doing:is("lock")) & ~unsure, culprit(doing:is("loading")) & ~unsure
     local exited  = culprit(~job.state:seen() & known)
     return waits:any("job") & who:any("job"), {
       who = who, n = inside:count("job"), all = job.open:last():count("job"), fn = fn, number = number,
       where = job.stack:last("where"), run = job.bundle:last("run"):at("rank"), pid = job.pid:last(),
-      theirs = job.stack:where { doing = { "collective", "computing" } }:last("where"):mode("job"),
+      theirs = job.stack:where { doing = { "collective", "syncing", "computing" } }:last("where"):mode("job"),
       looping = looping, locked = locked, loading = loading, reading = reading, sends = sends, own = own,
       exited = exited, idle = known & ~(unsure | locked | loading | exited):surely(),
     }

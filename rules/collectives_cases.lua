@@ -218,3 +218,9 @@ case "at the end of a silent job its processes wait for two minutes for a proces
     wait_syscall = "none",
   },
 }
+case "the others wait for the buffers of the model that rank 0 sends, and it waits for a lock" {
+  ranks = 4, trains(),
+  waits(20, { collective_function = "broadcast", rank = { [0] = away() },
+    events = { stack(0, "4s", "lock", 0), stack(1, "4s", "syncing", 0) } }),
+  fires = { { "collective_not_entered", who = { 0 }, cause = "locked", within = "12s" } },
+}

@@ -112,7 +112,7 @@ constexpr Known python_frames[] = {
     {"torch/distributed/tensor/", "", "computing"},
     {"torch/distributed/_tensor/", "", "computing"},
     {"torch/distributed/", "", "collective"},
-    {"torch/nn/parallel/distributed.py", "", "collective"},
+    {"torch/nn/parallel/distributed.py", "", "syncing"},
     {"deepspeed/comm/", "", "collective"},
     {"horovod/", "", "collective"},
     {"torch_xla/", "", "collective"},

@@ -14,7 +14,8 @@ constexpr std::size_t most_name = 80;
 constexpr std::size_t most_own = 5;  // frames in the text; between the innermost ones and the outermost: …
 
 constexpr Doing words[] = {
-    {"collective", "in torch.distributed, DDP's or FSDP's own code, Horovod, or native code of Gloo, NCCL or MPI"},
+    {"collective", "in torch.distributed, FSDP's own code, Horovod, or native code of Gloo, NCCL or MPI"},
+    {"syncing", "in DDP's own code, which synchronizes the buffers of the model"},
     {"loading", "in a data loader: torch.utils.data, webdataset, datasets, DALI and the like"},
     {"saving", "writing a checkpoint: torch.save, torch.distributed.checkpoint, safetensors, copying of files"},
     {"compiling", "in torch.compile (Dynamo, Inductor), Triton's compiler, torch.jit or a C++ extension's build"},

@@ -68,7 +68,7 @@ TEST_CASE("what a process does is read from the frames of libraries within its o
   // DDP's own frames lie around every layer: what is in it decides.
   CHECK(doing({of("forward", packages + "torch/nn/modules/linear.py"),
                of("_run_ddp_forward", packages + "torch/nn/parallel/distributed.py")}) == "computing");
-  CHECK(doing({of("_sync_buffers", packages + "torch/nn/parallel/distributed.py")}) == "collective");
+  CHECK(doing({of("_sync_buffers", packages + "torch/nn/parallel/distributed.py")}) == "syncing");
   CHECK(doing({of("ZipFile.write", standard + "zipfile.py"), of("_save", packages + "torch/serialization.py"),
                of("save", packages + "torch/serialization.py")}) == "saving");
   CHECK(doing({of("_load", packages + "torch/serialization.py"), of("load", packages + "torch/serialization.py")}) ==
