@@ -5,9 +5,9 @@ Each is run by `run --only collectives:`. A hang has to be found within 15 s, wi
 
 from scenarios import Scenario, plain
 
-WITHIN = 15
+WITHIN, BESIDE = 15, 60      # the latter where another thread of the rank works meanwhile
 # Faults that a rank does alone, and those in which all take part.
-ALONE = {"hangs": "sleeps", "loops": "loops in Python", "locks": "waits for a lock", "reads": "reads a pipe that stays empty",
+ALONE = {"hangs": "sleeps", "loops": "loops in Python", "locks": "waits for a lock", "locks_beside": "waits for a lock beside a busy thread", "reads": "reads a pipe that stays empty",
          "stuck_loader": "loader worker that gives nothing", "leaves": "main thread that has ended"}
 TOGETHER = {"mismatch": "calls another collective", "order": "enters two groups in another order"}
 
@@ -20,12 +20,13 @@ def hang(launcher, program, ranks, fault, culprit, *options, silent=False, lasts
     # Of two ranks that wait in two groups none is at fault alone.
     return Scenario(name, launcher, program, ranks, [*length, *options, *(["--silent"] if silent else [])],
                     fault="" if fault == "stop" else f"{fault}:{culprit}", signal=f"stop:{lasts:.0f}" if fault == "stop" else "",
-                    culprit=None if fault == "order" else culprit, family=("C2",), verdict=("C2", ""), within=WITHIN, after=10, lasts=lasts)
+                    culprit=None if fault == "order" else culprit, family=("C2",), verdict=("C2", ""),
+                    within=BESIDE if fault == "locks_beside" else WITHIN, after=10, lasts=lasts)
 
 
-def healthy(launcher, program, ranks, what, *options, silent=False):
+def healthy(launcher, program, ranks, what, *options, silent=False, fault="", lasts=25.0):
     return Scenario(f"collectives: {launcher}, {ranks} ranks, healthy: {what}" + (", nothing printed" if silent else ""), launcher, program, ranks,
-                    [*options, *(["--silent"] if silent else [])])
+                    [*options, *(["--silent"] if silent else [])], fault=fault, after=10, lasts=lasts)
 
 
 ALL = [
@@ -40,6 +41,7 @@ ALL = [
           ("leaves", 2, 1, (), True), ("leaves", 4, 3, (), False),
           ("mismatch", 2, 1, (), True), ("mismatch", 4, 2, (), False), ("mismatch", 8, 3, (), True),
           ("order", 2, 1, (), True), ("order", 4, 2, (), False)]),
+    hang("torchrun", "plain.py", 4, "locks_beside", 2, lasts=75.0), hang("torchrun", "plain.py", 4, "locks", 0, "--norm", silent=True),
     hang("torchrun", "plain.py", 2, "hangs", 1, lasts=20.0), hang("torchrun", "plain.py", 4, "hangs", 2, lasts=20.0, silent=True),
     *(hang("spawn", "plain.py", ranks, fault, culprit, silent=silent)
       for fault, ranks, culprit, silent in [("stop", 3, 2, True), ("loops", 2, 0, False), ("locks", 3, 1, True), ("mismatch", 3, 1, False),
@@ -69,4 +71,8 @@ ALL = [
     healthy("accelerate", "acc.py", 4, "a bar, four ranks", "--steps", "400"),
     healthy("lightning", "lit.py", 2, "a bar", "--steps", "500"),
     healthy("lightning", "lit.py", 3, "three ranks", "--steps", "400", silent=True),
+    healthy("torchrun", "plain.py", 4, "rank 0 sleeps for 85 s before the first collective", *plain(20), silent=True, fault="late:0", lasts=85),
+    healthy("torchrun", "plain.py", 4, "rank 0 waits for a process of its own for 60 s", *plain(90), silent=True, fault="child:0", lasts=60),
+    healthy("torchrun", "plain.py", 4, "a thread computes for rank 0, which waits for it", *plain(60), silent=True, fault="pool:0", lasts=12),
+    healthy("torchrun", "serve.py", 4, "a server that has no requests for 100 s"),
 ]

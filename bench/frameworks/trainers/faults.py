@@ -6,9 +6,11 @@ first step in FAULT_DIR, and whoever begins a fault leaves that moment, so that 
 
 import os
 import pathlib
+import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 NAME, _, WHO = os.environ.get("FAULT", "").partition(":")
 AFTER = float(os.environ.get("FAULT_AFTER", "20"))
@@ -34,6 +36,12 @@ def started(rank):
     (FOLDER / f"pid.{rank}").write_text(str(os.getpid()))
     if NAME == "absent" and WHO == str(rank):
         _mark("began")
+        time.sleep(LASTS)
+
+
+def met(rank):
+    """After the ranks have met, before their first collective."""
+    if NAME == "late" and WHO == str(rank):
         time.sleep(LASTS)
 
 
@@ -85,6 +93,21 @@ def take_the_lock():
     held.acquire(timeout=LASTS)
 
 
+def take_the_lock_beside_a_thread():
+    threading.Thread(target=count_forever).start()
+    take_the_lock()
+
+
+def compute_in_a_thread():
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(busy, LASTS).result()
+
+
+def wait_for_a_process():
+    """One that uses no CPU, as a copy over the network."""
+    subprocess.run(["sleep", str(LASTS)], check=True)
+
+
 def read_the_pipe():
     out, into = os.pipe()
     threading.Timer(LASTS, os.close, (into,)).start()
@@ -123,7 +146,8 @@ def make_groups():
         _groups.extend(dist.new_group() for _ in range(2))
 
 
-ALONE = {"hangs": pause, "loops": count_forever, "locks": take_the_lock, "reads": read_the_pipe, "leaves": leave}
+ALONE = {"hangs": pause, "loops": count_forever, "locks": take_the_lock, "locks_beside": take_the_lock_beside_a_thread,
+         "pool": compute_in_a_thread, "child": wait_for_a_process, "reads": read_the_pipe, "leaves": leave}
 TOGETHER = {"mismatch": another_call, "order": other_order}
 
 

@@ -75,7 +75,9 @@ def train(rank, world, options):
             dist.init_process_group("gloo")
         else:
             dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{options.port}", rank=rank, world_size=world)
-    net = nn.Sequential(nn.Linear(64, 512), nn.Tanh(), nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 1))
+    faults.met(rank)
+    norm = [nn.BatchNorm1d(512)] if options.norm else []
+    net = nn.Sequential(nn.Linear(64, 512), *norm, nn.Tanh(), nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 1))
     faults.make_groups()
     if options.fsdp:
         from torch.distributed.fsdp import fully_shard
@@ -136,6 +138,7 @@ if __name__ == "__main__":
     parser.add_argument("--validates", type=int, default=-1, help="the one rank that validates; -1: all do")
     parser.add_argument("--save", type=float, default=0)
     parser.add_argument("--fsdp", action="store_true")
+    parser.add_argument("--norm", action="store_true", help="a model with buffers, which DDP broadcasts at each step")
     parser.add_argument("--compile", default="", help="all, or a rank")
     parser.add_argument("--uneven", type=int, default=-1, help="the rank whose data ends first; the others join")
     parser.add_argument("--silent", action="store_true")
