@@ -24,7 +24,7 @@ rule "collective_waits" {
     state.usual  = job.open:last():above(p.begun):surely():choose(state.usual, lately)
     local own   = least(p.k * state.usual * "1s" + p.least, p.most)
     local young = job.launched:last():max("job"):below(p.few):surely()
-    return job.open:last():above(young:choose(p.start, own)) & job.open:within("10s")
+    return job.open:last():above(young:choose(p.start, own))
   end,
 }
 
@@ -65,7 +65,8 @@ rule "rank_works" {
                   | (job.call:last():is("wait4", "waitid")
                      | doing:is("saving", "compiling", "importing", "writing", "child")):surely()
     local model   = doing:is("syncing"):any("job")      -- DDP broadcasts the buffers of the model
-    local sends   = (job.fn:last():mode("job"):is("broadcast", "scatter") & ~model:surely()):surely() & job.state:seen()
+    local sends   = (job.fn:last():mode("job"):is("broadcast", "scatter") & ~model:surely()
+                     & ~job.state:last():is("zombie")):surely()
     local recent  = job.open:last():max("job"):below(p.patience)
     return (((busy & ~looping) | writes | sends) & recent) | (sends & job.stack:last("serves"):is(1):surely())
   end,
@@ -162,7 +163,7 @@ rule "collective_not_entered" {
     local sends   = (fn:is("broadcast", "scatter") & ~doing:is("syncing"):any("job"):surely()):surely() & known
     local unsure  = (looping | reading | own | sends):surely()
     local locked, loading = culprit(doing:is("lock")) & ~unsure, culprit(doing:is("loading")) & ~unsure
-    local exited  = culprit(~job.state:seen() & known)
+    local exited  = culprit((~job.state:seen() & known) | job.state:last():is("zombie"))
     return waits:any("job") & who:any("job"), {
       who = who, n = inside:count("job"), all = job.open:last():count("job"), fn = fn, number = number,
       where = job.stack:last("where"), run = job.bundle:last("run"):at("rank"), pid = job.pid:last(),

@@ -224,3 +224,7 @@ case "the others wait for the buffers of the model that rank 0 sends, and it wai
     events = { stack(0, "4s", "lock", 0), stack(1, "4s", "syncing", 0) } }),
   fires = { { "collective_not_entered", who = { 0 }, cause = "locked", within = "12s" } },
 }
+case "one of four has exited with 0, and its launcher waits for another" {
+  ranks = 4, trains(), waits(20, { rank = { [2] = away { process_state = "zombie", exit_status = 0 } } }),
+  fires = { { "collective_not_entered", who = { 2 }, cause = "exited", within = "12s" } },
+}
