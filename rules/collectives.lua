@@ -5,6 +5,7 @@
 -- other ranks do then tells the kind: some are in no collective (not entered); all wait, but in different functions
 -- (mismatch), in different groups (deadlock), or in the same collective (not completed).
 
+local stacks  = shared "stacks"
 local working = shared "working"
 
 rule "collective_waits" {
@@ -167,7 +168,7 @@ rule "collective_not_entered" {
     return waits:any("job") & who:any("job"), {
       who = who, n = inside:count("job"), all = job.open:last():count("job"), fn = fn, number = number,
       where = job.stack:last("where"), run = job.bundle:last("run"):at("rank"), pid = job.pid:last(),
-      theirs = job.stack:where { doing = { "collective", "syncing", "computing" } }:last("where"):mode("job"),
+      theirs = stacks.in_collectives(job.stack),
       looping = looping, locked = locked, loading = loading, reading = reading, sends = sends, own = own,
       exited = exited, idle = known & ~(unsure | locked | loading | exited):surely(),
     }

@@ -2,6 +2,7 @@
 -- others wait for them.
 
 local hangs = shared "hangs"
+local stacks = shared "stacks"
 
 rule "rank_stopped" {
   family = "C2", severity = "critical", per = "job", every = "5s",
@@ -10,10 +11,11 @@ rule "rank_stopped" {
     state = signal "process_state" { over = "attempt" },
     pid   = signal "process_pid"   { over = "attempt", least = 1 },
     fresh = signal "process_state" { over = "30s" },
+    stack = signal "stack"         { over = "70s" },
   },
   -- Two looks: a profiler stops a process for a moment.
   fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
-  shows = "stopped until it is continued: {who}",
+  shows = "stopped until it is continued: {who}[; rank {rank}: {where}][; the others: {theirs}]",
   causes = {
     stopped = "stopped by a signal[ (pid {pid:.0f})]: SIGSTOP, SIGTSTP, or Ctrl-Z in the terminal",
     traced  = "a debugger holds it[ (pid {pid:.0f})]",
@@ -29,8 +31,13 @@ rule "rank_stopped" {
     local traced  = (state:is("traced") & known):surely()
     local who     = stopped | traced
     local others  = (known & ~who):any("job")
+    -- From the kernel alone the place is no more than the state
+    local frames  = job.stack:where { doing = "stopped" }:except { where = "stopped" }
     return who:any("job") & others,
-         { who = who, pid = job.pid:last(), stopped = stopped:any("job"), traced = traced:any("job") }
+         {
+           who = who, pid = job.pid:last(), stopped = stopped:any("job"), traced = traced:any("job"),
+           where = frames:last("where"), theirs = stacks.in_collectives(job.stack),
+         }
   end,
 }
 
@@ -163,7 +170,13 @@ case "one of four is stopped, and no line is understood" {
     lasting = "1m", process_state = "running", process_pid = 700, process_cpu = 1,
     rank = { [2] = { process_pid = 4711 } },
   },
-  { lasting = "25s", process_cpu = 0.9, rank = { [2] = { process_state = "stopped", process_cpu = 0 } } },
+  {
+    lasting = "25s", process_cpu = 0.9, rank = { [2] = { process_state = "stopped", process_cpu = 0 } },
+    events = {
+      { "stack", rank = 1, at = "4s", where = "all_reduce < train (train.py:43)", doing = "collective" },
+      { "stack", rank = 2, at = "4s", where = "fetch (my_loader.py:88) < train (train.py:41)", doing = "stopped" },
+    },
+  },
   fires = { { "rank_stopped", who = { 2 }, cause = "stopped", within = "15s" } },
 }
 case "it is continued after 45 s" {
