@@ -75,32 +75,32 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
       else done(reloaded.error());
     });
   };
-  providers.push = [this](const http::Request& request, http::Providers::Done done) {
-    pushes_->push(request.query, request.body, request.sender,
+  providers.push = [this](http::Request request, http::Providers::Done done) {
+    pushes_->push(request.query, std::move(request.body), std::move(request.sender),
                   [done = std::move(done)](const stream::Result<service::PushCounts>& pushed) {
                     if (pushed) done(json(*pushed));
                     else done(pushed.error());
                   });
   };
-  providers.push_telemetry = [this](const http::Request& request, http::Providers::Done done) {
-    pushes_->push_telemetry(request.body, request.encoding, request.sender,
+  providers.push_telemetry = [this](http::Request request, http::Providers::Done done) {
+    pushes_->push_telemetry(std::move(request.body), std::move(request.encoding), std::move(request.sender),
                             [done = std::move(done)](const stream::Result<service::PushCounts>& pushed) {
                               if (pushed) done(formats::dump({{"accepted", pushed->records}}));
                               else done(pushed.error());
                             });
   };
   if (live_ != nullptr)
-    providers.ingest = [this](std::string_view format, const http::Request& request, http::Providers::Done done) {
+    providers.ingest = [this](std::string_view format, http::Request request, http::Providers::Done done) {
       const auto source = request.query.find("source");
       const auto to = live_->posted_to(format, source == request.query.end() ? std::string{} : source->second);
       if (!to) return done(to.error());
-      auto plain = sources::plain_body(request.body, request.encoding);
+      auto plain = sources::plain_body(std::move(request.body), request.encoding);
       if (!plain) return done(plain.error());
       sources::Message posted;
       posted.source = *to;
       posted.bytes = std::move(*plain);
       posted.posted = true;
-      posted.sender = request.sender;
+      posted.sender = std::move(request.sender);
       posted.done = [done = std::move(done)](const stream::Result<void>& taken) {
         if (taken) done(std::string{});
         else done(taken.error());

@@ -31,9 +31,9 @@ Response not_taken(const stream::Error& error) {
 void add_ingest(Server& server, const char* path, std::string_view format, const auto& ingest) {
   server.route_slow(
       "POST", path,
-      [ingest, format](const Request& request, Answer answer) {
+      [ingest, format](Request request, Answer answer) {
         const bool json = request.type.starts_with("application/json");
-        ingest(format, request, [json, answer = std::move(answer)](stream::Result<std::string> done) {
+        ingest(format, std::move(request), [json, answer = std::move(answer)](stream::Result<std::string> done) {
           if (!done) return answer(not_taken(done.error()));
           answer(json ? Response{200, "application/json", "{}"} : Response{200, "application/x-protobuf", ""});
         });
@@ -58,23 +58,24 @@ void add_api(Server& server, Providers providers) {
       return Response{200, "text/plain; version=0.0.4; charset=utf-8", metrics()};
     });
   if (providers.reload)
-    server.route_slow("POST", "/-/reload", [reload = std::move(providers.reload)](const Request&, Answer answer) {
-      reload([answer = std::move(answer)](stream::Result<std::string> done) {
-        if (done) answer(success(std::move(*done)));
-        else if (done.error().code == Errc::io) answer(failure(done.error()));
-        else answer(failure(422, "execution", done.error().message));  // whatever is wrong with the rules
-      });
-    });
+    server.route_slow(
+        "POST", "/-/reload", [reload = std::move(providers.reload)](const Request&, const Answer& answer) {
+          reload([answer = std::move(answer)](stream::Result<std::string> done) {
+            if (done) answer(success(std::move(*done)));
+            else if (done.error().code == Errc::io) answer(failure(done.error()));
+            else answer(failure(422, "execution", done.error().message));  // whatever is wrong with the rules
+          });
+        });
   if (providers.push)
     server.route_slow(
         "POST", "/api/v1/push",
-        [push = std::move(providers.push), telemetry = std::move(providers.push_telemetry)](const Request& request,
+        [push = std::move(providers.push), telemetry = std::move(providers.push_telemetry)](Request request,
                                                                                             Answer answer) {
           if (telemetry && request.type.substr(0, request.type.find(';')) == formats::telemetry_type)
-            return telemetry(request, [answer = std::move(answer)](stream::Result<std::string> done) {
+            return telemetry(std::move(request), [answer = std::move(answer)](stream::Result<std::string> done) {
               answer(done ? Response{200, "application/json", std::move(*done) + "\n"} : not_taken(done.error()));
             });
-          push(request, [answer = std::move(answer)](stream::Result<std::string> done) {
+          push(std::move(request), [answer = std::move(answer)](stream::Result<std::string> done) {
             answer(done ? success(std::move(*done)) : not_taken(done.error()));
           });
         },

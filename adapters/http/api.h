@@ -23,12 +23,12 @@ struct Providers {
   // Takes a body of JSON lines, and calls `done` once, from any thread, when its records are kept: with a JSON value,
   // or the error; one of code `refused`: this sender may not send it.
   using Done = std::function<void(stream::Result<std::string>)>;
-  std::function<void(const Request&, Done done)> push;
+  std::function<void(Request, Done done)> push;
   // The same of messages as the log has them (formats/telemetry.h); the JSON value is the whole answer.
-  std::function<void(const Request&, Done done)> push_telemetry;
+  std::function<void(Request, Done done)> push_telemetry;
   // The same of what other programs post: a message of this format, for the source that ?source= names, or the only
   // one.
-  std::function<void(std::string_view format, const Request&, Done done)> ingest;
+  std::function<void(std::string_view format, Request, Done done)> ingest;
 };
 
 // /-/healthy, /-/ready, /-/reload (POST), /metrics, /api/v1/{jobs,alerts,rules,verdicts,status}, /api/v1/push (POST),

@@ -88,7 +88,7 @@ class Conversation {
     } else {
       asked.request.body = request.take_body();
       if (asked.sender != nullptr) asked.sender->bytes.also_took(static_cast<double>(asked.request.body.size()));
-      response = co_await handle(*asked.route, asked.request);
+      response = co_await handle(*asked.route, std::move(asked.request));
     }
     count(asked, response.status);
     const bool head = request.method() == "HEAD";
@@ -117,6 +117,7 @@ class Conversation {
   struct Asked {
     Request request;  // without its body
     const Route* route = nullptr;
+    std::string counted_as = "other";     // the route's path
     Gate::KnownSender* sender = nullptr;  // null: none
     std::optional<Response> refusal;
     std::string extra;  // of the header that belongs to the refusal's status: Allow, WWW-Authenticate
@@ -138,7 +139,8 @@ class Conversation {
                      std::string{request.field("Content-Encoding")}};
     const std::string& method = asked.request.method;
     const auto found = shared_->routes.find(method, asked.request.path);
-    if (const auto* route = std::get_if<const Route*>(&found)) asked.route = *route;
+    if (const auto* route = std::get_if<const Route*>(&found))
+      asked.route = *route, asked.counted_as = asked.request.path;
     // Probes are always answered: a supervisor would restart a program that is only asked too often.
     const bool open = asked.route != nullptr && asked.route->access == Access::open;
     const auto now = std::chrono::steady_clock::now();
@@ -179,10 +181,10 @@ class Conversation {
 
   void count(const Asked& asked, unsigned status) {
     const std::lock_guard lock{shared_->mutex};
-    ++shared_->status.by_route[{asked.route != nullptr ? asked.request.path : "other", status}];
+    ++shared_->status.by_route[{asked.counted_as, status}];
   }
 
-  asio::awaitable<Response> handle(const Route& route, const Request& request) {
+  asio::awaitable<Response> handle(const Route& route, Request request) {
     try {
       if (const auto* handler = std::get_if<Handler>(&route.handler)) co_return (*handler)(request);
     } catch (const std::exception& error) { co_return plain(500, error.what()); }
@@ -199,7 +201,7 @@ class Conversation {
     };
     std::optional<Response> failed;
     try {
-      std::get<SlowHandler>(route.handler)(request, resolve);
+      std::get<SlowHandler>(route.handler)(std::move(request), resolve);
     } catch (const std::exception& error) { failed = plain(500, error.what()); }
     shared_->answers.insert(&timer);
     if (!failed && !shared_->stopping) co_await timer.async_wait(awaited);

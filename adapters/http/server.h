@@ -34,7 +34,7 @@ struct Response {
 using Handler = std::function<Response(const Request&)>;
 // For what takes long: the answer may come later and from any thread; the first one counts.
 using Answer = std::function<void(Response)>;
-using SlowHandler = std::function<void(const Request&, Answer)>;
+using SlowHandler = std::function<void(Request, Answer)>;
 
 struct ServerTls {
   std::filesystem::path certificate_file, key_file;  // PEM; both or none
