@@ -29,11 +29,8 @@ Error too_large() {
                                " MiB of messages: send them in several"};
 }
 
-Result<std::string> decompressed(std::string_view body) {
-  // Made anew it costs as much as all the rest of a push.
-  thread_local const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context{ZSTD_createDCtx(), &ZSTD_freeDCtx};
-  ZSTD_DCtx_reset(context.get(), ZSTD_reset_session_only);
-  ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, 24);
+Result<std::string> decompressed(std::string_view body, ZSTD_DCtx* context) {
+  ZSTD_DCtx_reset(context, ZSTD_reset_session_only);
   // It is not believed if it is far from usual.
   const std::uint64_t size = ZSTD_getFrameContentSize(body.data(), body.size());
   std::string text;
@@ -43,7 +40,7 @@ Result<std::string> decompressed(std::string_view body) {
     const std::size_t room = before == 0 && size <= 64 * body.size() ? size : std::max(2 * before, 64ul << 10);
     text.resize(std::min<std::size_t>(room, most_telemetry_bytes) + 1);
     ZSTD_outBuffer out{text.data() + before, text.size() - before, 0};
-    left = ZSTD_decompressStream(context.get(), &out, &in);
+    left = ZSTD_decompressStream(context, &out, &in);
     if (ZSTD_isError(left)) return malformed(std::string{"the body is not zstd: "} + ZSTD_getErrorName(left));
     text.resize(before + out.pos);
     if (text.size() > most_telemetry_bytes) return too_large();
@@ -78,19 +75,29 @@ PushedEntry entry_of(const Entry& entry, std::span<const std::byte> message) {
 
 }  // namespace
 
-Result<Pushed> read_telemetry(std::string_view body, std::string_view encoding) {
+struct TelemetryReader::State {
+  // A context made anew costs as much as all the rest of a push.
+  std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context{ZSTD_createDCtx(), &ZSTD_freeDCtx};
+  schemas::Decoder decoder;
+};
+
+TelemetryReader::TelemetryReader() : state_(std::make_unique<State>()) {
+  ZSTD_DCtx_setParameter(state_->context.get(), ZSTD_d_windowLogMax, 24);
+}
+TelemetryReader::~TelemetryReader() = default;
+
+Result<Pushed> TelemetryReader::read(std::string_view body, std::string_view encoding) {
   if (!encoding.empty() && encoding != "identity" && encoding != "zstd")
     return malformed("Content-Encoding '" + std::string{encoding} + "': send zstd, or none");
   std::string text;
   if (encoding == "zstd") {
-    auto plain = decompressed(body);
+    auto plain = decompressed(body, state_->context.get());
     if (!plain) return plain.error();
     text = std::move(*plain);
     body = text;
   }
   if (body.size() > most_telemetry_bytes) return too_large();
   if (body.empty()) return malformed("no message: post messages, each behind its length");
-  schemas::Decoder decoder;
   Pushed pushed;
   std::set<std::string_view> jobs;
   while (!body.empty()) {
@@ -109,7 +116,7 @@ Result<Pushed> read_telemetry(std::string_view body, std::string_view encoding) 
                              " are there"));
     const auto message = std::as_bytes(std::span{body.substr(0, length)});
     body.remove_prefix(length);
-    const auto entry = decoder.decode(message, {}, {}, {});
+    const auto entry = state_->decoder.decode(message, {}, {}, {});
     if (!entry) return wrong(malformed(entry.error().message));
     if (auto right = may_be_pushed(**entry); !right) return wrong(right.error());
     pushed.entries.push_back(entry_of(**entry, message));

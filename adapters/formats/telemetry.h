@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 #include "adapters/formats/push.h"
@@ -13,6 +14,15 @@ inline constexpr std::size_t largest_telemetry_message = 8'000'000;
 
 // Reads messages, each behind its length (4 bytes, little-endian): all of them or nothing. `encoding`: that of the
 // request's content, zstd or none. The error names the first message that is wrong, counting from 1.
-stream::Result<Pushed> read_telemetry(std::string_view body, std::string_view encoding);
+class TelemetryReader {
+ public:
+  TelemetryReader();
+  ~TelemetryReader();
+  stream::Result<Pushed> read(std::string_view body, std::string_view encoding);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace tocsin::adapters::formats

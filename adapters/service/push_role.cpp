@@ -4,7 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "adapters/formats/telemetry.h"
 #include "stream/job/murmur2.h"
 
 namespace tocsin::adapters::service {
@@ -51,7 +50,7 @@ void PushRole::push(const Query& query, std::string text, std::string sender, Do
 void PushRole::push_telemetry(std::string body, std::string encoding, std::string sender, Done done) {
   const std::size_t bytes = body.size();
   take(bytes,
-       {[body = std::move(body), encoding = std::move(encoding)] { return formats::read_telemetry(body, encoding); },
+       {[this, body = std::move(body), encoding = std::move(encoding)] { return telemetry_.read(body, encoding); },
         std::move(sender), std::move(done)});
 }
 

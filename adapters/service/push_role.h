@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "adapters/formats/push.h"
+#include "adapters/formats/telemetry.h"
 #include "adapters/service/backend.h"
 #include "adapters/service/sender_rights.h"
 #include "stream/values/result.h"
@@ -71,6 +72,7 @@ class PushRole {
   std::function<void(std::string_view node, std::string_view job)> seen_;
   const PushLimits limits_;
   SenderRights* const rights_;
+  formats::TelemetryReader telemetry_;
   std::unique_ptr<Appender> appender_;  // from the first push on; another one after an error
   int partitions_ = 0;                  // of the log
   // Where records of each source went: its watermarks follow them. Those of a source that is not here go everywhere.

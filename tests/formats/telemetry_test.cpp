@@ -31,7 +31,7 @@ schemas::EntryBuilder line_of(std::string_view job) {
 }
 
 std::string problem(std::string_view body, std::string_view encoding = {}) {
-  const auto pushed = read_telemetry(body, encoding);
+  const auto pushed = TelemetryReader{}.read(body, encoding);
   return pushed ? "" : pushed.error().message;
 }
 
@@ -50,7 +50,7 @@ std::string compressed(const std::string& text, bool tells) {
 TEST_CASE("messages are taken as they came, each with the job that it is keyed by") {
   auto a = line_of("a"), b = line_of("b");
   const std::string body = posted(a) + posted(b) + posted(a);
-  const auto pushed = read_telemetry(body, "identity");
+  const auto pushed = TelemetryReader{}.read(body, "identity");
   REQUIRE(pushed);
   CHECK(pushed->records == 3);
   CHECK(pushed->jobs == 2);
@@ -64,7 +64,7 @@ TEST_CASE("a watermark names its source, and says whether it is the last") {
   schemas::EntryBuilder going, last;
   going.watermark("journal/n1", stream::at_nanoseconds(1));
   last.watermark("journal/n1", stream::source_ended);
-  const auto pushed = read_telemetry(posted(going) + posted(last), {});
+  const auto pushed = TelemetryReader{}.read(posted(going) + posted(last), {});
   REQUIRE(pushed);
   REQUIRE(pushed->entries.size() == 2);
   CHECK(pushed->entries[0].job.empty());
@@ -85,7 +85,7 @@ TEST_CASE("a message that is cut short, damaged, of no job or the log's own is r
   CHECK(problem(posted(without_job)) == "message 1: no job");
   for (schemas::EntryBuilder* own : {&pack, &beat, &seal})
     CHECK(problem(first + posted(*own)) == "message 2: a beat, a seal or a pack, which only the log itself writes");
-  CHECK(read_telemetry(std::string{"\xff\xff\xff\x7f", 4}, {}).error().code == stream::Errc::too_large);
+  CHECK(TelemetryReader{}.read(std::string{"\xff\xff\xff\x7f", 4}, {}).error().code == stream::Errc::too_large);
 }
 
 TEST_CASE("content that is not zstd, and another encoding, are refused") {
@@ -98,11 +98,12 @@ TEST_CASE("compressed messages are the same, of any size, with and without it, i
   std::string body;
   for (int doublings = 0; doublings < 13; ++doublings, body += doublings == 1 ? posted(a) : body) {
     if (body.empty()) continue;
-    const std::size_t records = read_telemetry(body, {})->records;
+    const std::size_t records = TelemetryReader{}.read(body, {})->records;
     for (const bool tells : {true, false}) {
       const std::string content = compressed(body, tells);
-      CHECK(read_telemetry(content, "zstd")->records == records);
-      CHECK(read_telemetry(content + compressed(posted(a), !tells) + content, "zstd")->records == 2 * records + 1);
+      CHECK(TelemetryReader{}.read(content, "zstd")->records == records);
+      CHECK(TelemetryReader{}.read(content + compressed(posted(a), !tells) + content, "zstd")->records ==
+            2 * records + 1);
       CHECK(problem(content.substr(0, content.size() / 2), "zstd").starts_with("the body is not zstd: "));
     }
   }

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string_view body{reinterpret_cast<const char*>(data) + 1, size - 1};
   const bool compressed = *data == 'z';
-  const auto pushed = adapters::formats::read_telemetry(body, compressed ? "zstd" : "");
+  const auto pushed = adapters::formats::TelemetryReader{}.read(body, compressed ? "zstd" : "");
   if (!pushed || compressed) return 0;
   std::string again;
   for (const auto& entry : pushed->entries) {
