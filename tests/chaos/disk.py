@@ -99,7 +99,15 @@ def outcome_of(lines, digests):
 
 
 class Disk:
-    """One run: two services, and what is done to one of them."""
+    """One run: two services, and what is done to one of them. It is killed while it judges, and the clock is set right again soon: the log has no gaps."""
+
+    def clock_steps(self):
+        self.step(self.draw.choice(["+1", "-8", "-3600"]))
+        pause(self.draw.uniform(0.2, 1.5))
+        self.step("+0")
+
+    def started(self):
+        self.disturbed.ready(PARTITIONS)
 
     def __init__(self, seed, kills=12, jobs=5, seconds=24, keep=None):
         self.keep = keep
@@ -141,6 +149,7 @@ class Disk:
         finally:
             for name in self.environment:
                 del os.environ[name]
+        self.started()
 
     def run(self):
         try:
@@ -203,7 +212,7 @@ class Disk:
             pause(self.draw.uniform(0.2, 2.5))
             what = self.draw.choice(["kill", "kill", "tear", "fill", "clock"])
             if what == "clock":
-                self.step(self.draw.choice(["+4", "-8", "-3600", "+0"]))
+                self.clock_steps()
                 self.notes["clock steps"] += 1
             elif what == "fill":
                 self.fill()
@@ -251,8 +260,18 @@ class Disk:
         # Before the first job of a partition there is a gap in each of the two.
         if self.disturbed.gaps <= self.calm.gaps:
             self.faults += disturbed.differences(calm, "disturbed", "undisturbed")
-        else:    # a restart took longer than five seconds
+        else:    # no beat came for five seconds, or the log's time went on by as much at once
             self.notes["gaps, so that only replays are compared"] = self.disturbed.gaps - self.calm.gaps
         lines = self.disturbed.history()
         if len(set(lines)) != len(lines):
             self.faults.append("a line was published twice")
+
+
+class Gaps(Disk):
+    """The same, killed while it starts, too, and with a clock that stays wrong: the log's time runs at half speed meanwhile, and jumps when it is set right."""
+
+    def clock_steps(self):
+        self.step(self.draw.choice(["+4", "-8", "-3600", "+0"]))
+
+    def started(self):
+        pass

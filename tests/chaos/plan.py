@@ -12,14 +12,14 @@ from tests.chaos.runner import Result, Run
 
 SCENARIOS = {"kill": scenarios.Kill, "young": scenarios.Young, "young-two": scenarios.YoungTwo, "points": scenarios.Points,
              "group": scenarios.Group, "zombie": scenarios.Zombie, "slow": scenarios.Slow, "broker": scenarios.Broker,
-             "manager": scenarios.Manager, **long_scenarios.LONG, "spool": spool.Spool, "disk": disk.Disk}
-APART = ("spool", "disk")     # they need no cluster beside an undisturbed one
+             "manager": scenarios.Manager, **long_scenarios.LONG, "spool": spool.Spool, "disk": disk.Disk, "disk-gaps": disk.Gaps}
+APART = ("spool", "disk", "disk-gaps")     # they need no cluster beside an undisturbed one
 SHORT = ("kill", "points", "group", "zombie")
 YOUNG = ("young", "young-two")      # beside each other, apart from the others: their jobs begin one after the other
 # Two rows of runs go on at the same time. Of a run: scenarios side by side, kills at most, seconds in which jobs make steps.
 LONG = (((("kill", "points"), 50, 240), (("group", "zombie", "slow"), 24, 90), (YOUNG, 100, 120), (("clock",), 0, 75),
          (("state",), 0, 45), (("reload",), 0, 190)),
-        ((("long-manager",), 0, 840), (("long-broker",), 32, 90), (("ingest",), 0, 90), (("spool",), 0, 0), (("disk",), 100, 240)))
+        ((("long-manager",), 0, 840), (("long-broker",), 32, 90), (("ingest",), 0, 90), (("spool",), 0, 0), (("disk",), 100, 240), (("disk-gaps",), 20, 60)))
 RESULTS = pathlib.Path(__file__).parent / "RESULTS.md"
 
 
@@ -28,7 +28,7 @@ def run(names, seed, kills, jobs=5, seconds=24, reloads=True, keep=None):
     others = {name: SCENARIOS[name] for name in names if name not in APART}
     found = Run(others, seed, kills, jobs, seconds, reloads=reloads, keep=keep).run() if others else []
     found += [run_spool(seed, keep)] if "spool" in names else []
-    return found + ([run_disk(seed, kills, jobs, seconds, keep)] if "disk" in names else [])
+    return found + [run_disk(name, seed, kills, jobs, seconds, keep) for name in names if name.startswith("disk")]
 
 
 def run_all(seed):
@@ -67,10 +67,10 @@ def run_spool(seed, keep=None):
     return result
 
 
-def run_disk(seed, kills, jobs, seconds, keep=None):
+def run_disk(name, seed, kills, jobs, seconds, keep=None):
     begun = time.monotonic()
-    result = Result("disk", seed, kills)
-    one = disk.Disk(seed, kills, jobs, seconds, keep).run()
+    result = Result(name, seed, kills)
+    one = SCENARIOS[name](seed, kills, jobs, seconds, keep).run()
     result.notes, result.compared, result.faults = dict(one.notes), one.compared, one.faults
     result.seconds = time.monotonic() - begun
     return result
