@@ -221,10 +221,11 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   auto storage = storage_of(*config, options);
   if (!storage) return cannot(storage.error());
   const StopSignals signals{[&log = options.log](const std::string& line) { log.error(line); }};
-  service::SenderRights rights{config->http.auth.senders};
+  service::JobList jobs;
+  service::SenderRights rights{config->http.auth.senders, [&jobs](const std::string& job) { return jobs.find(job); }};
   service::PushRole pushes{storage->append, service::push_limits(config->http.connections, config->http.body_bytes),
                            &rights};
-  ServiceOutlet outlet{*config, options.pack.pack, reloads, pushes};
+  ServiceOutlet outlet{*config, options.pack.pack, reloads, pushes, jobs};
   std::vector<std::filesystem::path> histories;
   for (int partition = 0; storage->disk && partition < storage->disk->partitions(); ++partition)
     histories.push_back(storage->disk->directory_of(partition) / "alerts.jsonl");

@@ -14,7 +14,6 @@
 #include "adapters/formats/json.h"
 #include "adapters/http/api.h"
 #include "adapters/http/page/page.h"
-#include "adapters/sources/request_body.h"
 #include "adapters/wrap/run_directory.h"
 #include "adapters/wrap/wrap.h"
 
@@ -42,10 +41,11 @@ std::filesystem::path service_state() {
 }
 
 ServiceOutlet::ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads,
-                             service::PushRole& pushes)
+                             service::PushRole& pushes, service::JobList& jobs)
     : config_(config),
       reloads_(&reloads),
       pushes_(&pushes),
+      jobs_(&jobs),
       metrics_({.most_jobs = static_cast<std::size_t>(config.limits.job_series)}) {
   rules_.pack = std::move(pack);
   rules_.since = std::chrono::system_clock::now();
@@ -60,11 +60,13 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
     poster_ = std::move(*poster);
   }
   if (auto notified = start_notifier(log); !notified) return notified;
-  auto server = http::Server::bind(config::server_options(config_));
+  http::ServerOptions options = config::server_options(config_);
+  options.log = [log](const std::string& line) { log.warning("http: " + line); };
+  auto server = http::Server::bind(std::move(options));
   if (!server) return server.error();
   server_ = std::move(*server);
   http::Providers providers;
-  providers.jobs = [this](const auto& query) { return jobs_.json(query); };
+  providers.jobs = [this](const auto& query) { return jobs_->json(query); };
   providers.alerts = [this](const auto& query) { return recent_.alerts(query); };
   providers.verdicts = [this](const auto& query) { return recent_.verdicts(query); };
   providers.rules = [this](const auto&) -> stream::Result<std::string> { return rules(); };
@@ -94,11 +96,10 @@ stream::Result<void> ServiceOutlet::start(const service::Log& log) {
       const auto source = request.query.find("source");
       const auto to = live_->posted_to(format, source == request.query.end() ? std::string{} : source->second);
       if (!to) return done(to.error());
-      auto plain = sources::plain_body(std::move(request.body), request.encoding);
-      if (!plain) return done(plain.error());
       sources::Message posted;
       posted.source = *to;
-      posted.bytes = std::move(*plain);
+      posted.bytes = std::move(request.body);
+      posted.encoding = std::move(request.encoding);
       posted.posted = true;
       posted.sender = std::move(request.sender);
       posted.done = [done = std::move(done)](const stream::Result<void>& taken) {
@@ -185,7 +186,7 @@ void ServiceOutlet::figures(const prometheus::PartitionFigures& figures) {
 
 void ServiceOutlet::jobs(int partition, prometheus::PublishedJobs jobs) {
   metrics_.publish(static_cast<std::uint32_t>(partition), jobs);
-  jobs_.publish(partition, std::move(jobs));
+  jobs_->publish(partition, std::move(jobs));
 }
 
 void ServiceOutlet::report(int partition, const stream::Report& report) {
@@ -221,7 +222,7 @@ void ServiceOutlet::withdraw(int partition) {
   if (poster_) poster_->withdraw(owner(partition));
   if (notifier_) notifier_->withdraw(owner(partition));
   recent_.withdraw(owner(partition));
-  jobs_.withdraw(partition);
+  jobs_->withdraw(partition);
   metrics_.withdraw(static_cast<std::uint32_t>(partition));
   const std::lock_guard lock{mutex_};
   partitions_.erase(partition);

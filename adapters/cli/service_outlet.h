@@ -28,9 +28,9 @@ namespace tocsin::adapters::cli {
 // Owned by the command; its functions are called by the service's threads and by the server's.
 class ServiceOutlet final : public service::Outlet {
  public:
-  // `reloads`: what POST /-/reload asks; `pushes`: what POST /api/v1/push does.
+  // `reloads`: what POST /-/reload asks; `pushes`: what POST /api/v1/push does; `jobs`: what the API shows.
   ServiceOutlet(const config::Config& config, stream::PackPtr pack, service::ReloadRequests& reloads,
-                service::PushRole& pushes);
+                service::PushRole& pushes, service::JobList& jobs);
   // Binds the port and begins to post and to serve. The error says what is wrong with an address.
   stream::Result<void> start(const service::Log& log);
   // Waits a few seconds until each Alertmanager that answers has the last alerts, and what waits for people is sent or
@@ -70,6 +70,7 @@ class ServiceOutlet final : public service::Outlet {
   config::Config config_;
   service::ReloadRequests* reloads_;
   service::PushRole* pushes_;
+  service::JobList* jobs_;
   sources::LiveRole* live_ = nullptr;  // null: nobody
   std::unique_ptr<alertmanager::Poster> poster_;
   std::mutex lines_mutex_;
@@ -77,7 +78,6 @@ class ServiceOutlet final : public service::Outlet {
   std::unique_ptr<notify::Notifier> notifier_;                  // its thread asks for the lines
   http::RecentReports recent_;
   prometheus::Metrics metrics_;
-  service::JobList jobs_;
   mutable std::mutex mutex_;  // of what follows
   bool joined_ = false;
   service::RulesFigures rules_;

@@ -4,12 +4,18 @@
 
 namespace tocsin::adapters::config {
 
+namespace {
+
+bool asks_for_credentials(const http::ServerOptions& http) {
+  return !http.auth.user.empty() || !http.auth.token_file.empty() || !http.tls.client_ca_file.empty();
+}
+
+}  // namespace
+
 std::string unguarded(const Config& config) {
   const auto& http = config.http;
   const auto listen = net::parse_listen(http.listen);
-  if (config.http_open || !listen || listen->loopback() || !http.auth.user.empty() || !http.auth.token_file.empty() ||
-      !http.tls.client_ca_file.empty())
-    return {};
+  if (config.http_open || !listen || listen->loopback() || asks_for_credentials(http)) return {};
   return "http.listen: " + http.listen +
          " can be reached from other machines, and who reaches it may read all, push records and reload the rules; set "
          "http.token_file, or http.user and http.password_file; http.open: true allows it";
@@ -20,7 +26,8 @@ std::vector<std::string> warnings(const Config& config) {
   const auto& http = config.http;
   const auto listen = net::parse_listen(http.listen);
   if (listen && !listen->loopback()) {
-    if (config.http_open) all.push_back("http.open: whoever reaches " + http.listen + " may read all, push and reload");
+    if (config.http_open && !asks_for_credentials(http))
+      all.push_back("http.open: who reaches " + http.listen + " may read all, push records and reload the rules");
     if (auto open = unguarded(config); !open.empty()) all.push_back(std::move(open));
     if (http.tls.certificate_file.empty() && !(http.auth.user.empty() && http.auth.token_file.empty()))
       all.push_back("http.listen: " + http.listen +

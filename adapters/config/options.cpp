@@ -203,11 +203,12 @@ const OptionOf<Sender> of_senders[] = {
     {{"jobs",
       "The jobs of which it may send records; * stands for any text, and ! in front for none of these. Empty: all."},
      [](Sender& s) -> Place { return &s.jobs; }},
-    {{"users", "The users, in the same form, that a job of it may have as its label user. Empty: all."},
+    {{"users", "The users, in the same form, of whom it may send jobs: by the label user of their start. Empty: all."},
      [](Sender& s) -> Place { return &s.users; }},
     {{"requests_per_second", "Its requests, at most (1000); beyond, they are answered 429.", Form::plain, 1, 1'000'000},
      [](Sender& s) -> Place { return &s.requests_per_second; }},
-    {{"size_per_second", "The bodies of its requests, as they come, at most (16MiB).", Form::plain, kib, gib},
+    {{"size_per_second", "Its records, not compressed, at most (16MiB); beyond, requests are answered 503.",
+      Form::plain, kib, gib},
      [](Sender& s) -> Place { return Size{&s.bytes_per_second}; }},
 };
 

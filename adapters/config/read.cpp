@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "adapters/config/reader.h"
+#include "adapters/http/routes.h"
 #include "adapters/net/credentials.h"
 
 namespace tocsin::adapters::config {
@@ -97,6 +98,14 @@ void Reader::check_pairs() {
   if (!config_.http.auth.senders.empty() && user.empty() && config_.http.auth.token_file.empty())
     wrong(at("http.senders"),
           "http.senders may send records alone: set http.token_file, or http.user and http.password_file, for readers");
+  for (const http::Sender& sender : config_.http.auth.senders)
+    if (!sender.users.empty() && !config_.kafka.brokers.empty())
+      wrong(at("http.senders"), fmt::format("the sender {} has users, which needs a service without Kafka: of several "
+                                            "instances none knows all jobs; write jobs",
+                                            sender.name));
+  if (checks_files_ && problems_.empty())
+    if (const auto gate = http::Gate::open(config_.http.auth); !gate)
+      wrong(at("http.senders"), "http: " + gate.error().message);
   if (!client_ca.empty() && certificate.empty())
     wrong(at("http.client_ca_file"), "http.client_ca_file needs TLS: set http.certificate_file and http.key_file");
   if (checks_files_ && problems_.empty())

@@ -1,6 +1,5 @@
 #include "adapters/formats/push.h"
 
-#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <charconv>
@@ -9,6 +8,7 @@
 
 #include "adapters/formats/json_lines.h"
 #include "schemas/codec.h"
+#include "stream/job/event_fields.h"
 
 namespace tocsin::adapters::formats {
 
@@ -128,11 +128,8 @@ Result<PushSettings> push_settings(const std::map<std::string, std::string>& que
 std::vector<std::string> users_of(const stream::Entry& entry) {
   std::vector<std::string> users;
   for (const stream::EventRecord& event : entry.events)
-    for (const auto& [name, value] : event.fields) {
-      if (event.name != "start" || name != "labels.user") continue;
-      const auto* number = std::get_if<double>(&value);
-      users.push_back(number != nullptr ? fmt::format("{}", *number) : std::string{std::get<std::string_view>(value)});
-    }
+    if (event.name == "start")
+      if (std::string user = stream::text_of(event, "labels.user"); !user.empty()) users.push_back(std::move(user));
   return users;
 }
 

@@ -24,13 +24,17 @@ struct PushSettings {
 // The parameters of the request: `job`, `producer` and `sequence`.
 stream::Result<PushSettings> push_settings(const std::map<std::string, std::string>& query, stream::Time now);
 
+struct PushedWatermark {
+  std::string source;
+  bool last = false;  // nothing follows from this source
+};
 struct PushedEntry {
   std::string job;                   // empty: a watermark
   std::vector<std::byte> message;    // an encoded entry
-  std::string source{};              // that its records, or its watermark, are of; empty: none
-  bool last = false;                 // nothing follows from this source
+  std::string source{};              // that its records are of; empty: none
   std::string node{};                // that its records are of; empty: of none, or of several
   std::vector<std::string> users{};  // that its records call the user of the job
+  std::vector<PushedWatermark> watermarks{};
 };
 struct Pushed {
   std::size_t records = 0, jobs = 0;

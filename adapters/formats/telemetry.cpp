@@ -22,6 +22,8 @@ using stream::Result;
 
 namespace {
 
+constexpr std::size_t longest_text = 64u << 10;  // of a field
+
 Error malformed(std::string what) { return {Errc::malformed, std::move(what)}; }
 
 Error too_large() {
@@ -49,6 +51,32 @@ Result<std::string> decompressed(std::string_view body, ZSTD_DCtx* context) {
   return text;
 }
 
+// Names are kept for as long as their job is: each is as short as in JSON lines.
+Result<void> check_names(const Entry& entry) {
+  const auto is_name = [](std::string_view text) { return text.size() <= 255; };
+  const auto is_member = [&](const stream::MemberKey& member) { return is_name(member.node) && is_name(member.gpu); };
+  bool right = is_name(entry.subject) && is_name(entry.attempt) && is_name(entry.node) && is_name(entry.producer) &&
+               is_name(entry.origin_source);
+  for (const stream::SampleBlock& block : entry.samples) {
+    right = right && is_name(block.source) && std::ranges::all_of(block.members, is_member);
+    for (const auto& signal : block.signals) right = right && is_name(signal.name) && is_name(signal.unit);
+    for (const std::string_view text : block.texts) right = right && text.size() <= longest_text;
+  }
+  for (const stream::LineRecord& line : entry.lines) right = right && is_name(line.source) && is_member(line.member);
+  for (const stream::EventRecord& event : entry.events) {
+    right = right && is_name(event.name) && is_name(event.source) && is_member(event.member);
+    for (const auto& [name, value] : event.fields) {
+      const auto* text = std::get_if<std::string_view>(&value);
+      right = right && name.size() <= 2 * 255 && (text == nullptr || text->size() <= longest_text);
+    }
+  }
+  for (const stream::CoverageRecord& coverage : entry.coverage)
+    right = right && is_name(coverage.source) && std::ranges::all_of(coverage.members, is_member);
+  for (const ControlRecord& control : entry.controls) right = right && is_name(control.source);
+  if (right) return {};
+  return malformed("a name of more than 255 bytes, or a text of a field of more than 64 KiB");
+}
+
 // Only the log itself writes the other controls: they hold for all jobs.
 Result<void> may_be_pushed(const Entry& entry) {
   const auto is_watermark = [](const ControlRecord& control) { return control.kind == ControlRecord::Kind::watermark; };
@@ -58,18 +86,15 @@ Result<void> may_be_pushed(const Entry& entry) {
     return malformed(entry.subject.empty() ? "no job" : "a watermark within the records of a job");
   if (entry.subject == stream::cluster_subject)
     return malformed("a job cannot be called cluster: that name is reserved for all nodes");
-  if (entry.subject.size() > 255) return malformed("the name of a job has more than 255 bytes");
-  return {};
+  return check_names(entry);
 }
 
 PushedEntry entry_of(const Entry& entry, std::span<const std::byte> message) {
   PushedEntry pushed{std::string{entry.subject}, {message.begin(), message.end()}, std::string{entry.origin_source}};
   pushed.node = entry.node;
   pushed.users = users_of(entry);
-  for (const ControlRecord& control : entry.controls) {
-    pushed.source = control.source;
-    pushed.last = control.read_up_to == stream::source_ended;
-  }
+  for (const ControlRecord& control : entry.controls)
+    pushed.watermarks.push_back({std::string{control.source}, control.read_up_to == stream::source_ended});
   return pushed;
 }
 
@@ -120,7 +145,9 @@ Result<Pushed> TelemetryReader::read(std::string_view body, std::string_view enc
     if (!entry) return wrong(malformed(entry.error().message));
     if (auto right = may_be_pushed(**entry); !right) return wrong(right.error());
     pushed.entries.push_back(entry_of(**entry, message));
-    ++pushed.records;
+    if (++pushed.records > most_telemetry_messages)
+      return Error{Errc::too_large,
+                   "more than " + std::to_string(most_telemetry_messages) + " messages: send them in several requests"};
   }
   for (const PushedEntry& entry : pushed.entries)
     if (!entry.job.empty()) jobs.insert(entry.job);

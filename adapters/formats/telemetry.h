@@ -10,7 +10,7 @@ namespace tocsin::adapters::formats {
 
 inline constexpr std::string_view telemetry_type = "application/vnd.tocsin.telemetry";
 inline constexpr std::size_t most_telemetry_bytes = 16u << 20;  // of a request, decompressed
-inline constexpr std::size_t largest_telemetry_message = 8'000'000;
+inline constexpr std::size_t largest_telemetry_message = 8'000'000, most_telemetry_messages = 20'000;
 
 // Reads messages, each behind its length (4 bytes, little-endian): all of them or nothing. `encoding`: that of the
 // request's content, zstd or none. The error names the first message that is wrong, counting from 1.

@@ -67,7 +67,8 @@ bool has(const Entry& entry, stream::ControlRecord::Kind kind) {
 
 // A name for the journal that no other has: where and when its first record was written. A text without blanks.
 std::string source_name(const Entry& first) {
-  std::string name = "journal/" + std::string{first.node} + '/' + std::to_string(stream::nanoseconds(first.appended));
+  std::string name = std::string{journal::source_prefix} + std::string{first.node} + '/' +
+                     std::to_string(stream::nanoseconds(first.appended));
   std::replace(name.begin(), name.end(), ' ', '_');
   return name;
 }

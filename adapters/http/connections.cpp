@@ -87,7 +87,6 @@ class Conversation {
       response = std::move(*asked.refusal);
     } else {
       asked.request.body = request.take_body();
-      if (asked.sender != nullptr) asked.sender->bytes.also_took(static_cast<double>(asked.request.body.size()));
       response = co_await handle(*asked.route, std::move(asked.request));
     }
     count(asked, response.status);
@@ -117,8 +116,7 @@ class Conversation {
   struct Asked {
     Request request;  // without its body
     const Route* route = nullptr;
-    std::string counted_as = "other";     // the route's path
-    Gate::KnownSender* sender = nullptr;  // null: none
+    std::string counted_as = "other";  // the route's path
     std::optional<Response> refusal;
     std::string extra;  // of the header that belongs to the refusal's status: Allow, WWW-Authenticate
   };
@@ -145,7 +143,6 @@ class Conversation {
     const bool open = asked.route != nullptr && asked.route->access == Access::open;
     const auto now = std::chrono::steady_clock::now();
     const Gate::Caller caller = open ? Gate::Caller{true} : shared_->gate.who(request.field("Authorization"), now);
-    asked.sender = caller.sender;
     const bool records = asked.route != nullptr && asked.route->access == Access::records;
     if (caller.sender != nullptr) asked.request.sender = caller.sender->name;
     if (!open && !within_limits(caller, records, now)) {
@@ -174,7 +171,7 @@ class Conversation {
 
   // Who takes records says himself when too many wait.
   bool within_limits(const Gate::Caller& caller, bool records, std::chrono::steady_clock::time_point now) {
-    if (caller.sender != nullptr) return caller.sender->bytes.takes(now, 0) && caller.sender->requests.takes(now);
+    if (caller.sender != nullptr) return caller.sender->requests.takes(now);
     if (!caller.admitted) return shared_->strangers.takes(now);
     return records || shared_->rate.takes(now);
   }

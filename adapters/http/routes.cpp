@@ -72,7 +72,7 @@ std::variant<const Route*, Routes::Missing> Routes::find(const std::string& meth
   return missing;
 }
 
-stream::Result<Gate> Gate::open(ServerAuth auth) {
+stream::Result<Gate> Gate::open(ServerAuth auth, Log log) {
   if (auth.user.empty() != auth.password_file.empty())
     return Error{Errc::malformed,
                  "the HTTP server has a user without a password file, or the other way round; set both or none"};
@@ -80,36 +80,53 @@ stream::Result<Gate> Gate::open(ServerAuth auth) {
     return Error{Errc::malformed, "the user of the HTTP server has a colon in it; choose another"};
   Gate gate;
   for (const Sender& sender : auth.senders)
-    gate.senders_.push_back({sender.name,
-                             {},
-                             sender.token_file,
-                             RateLimit{sender.requests_per_second},
-                             RateLimit{sender.bytes_per_second}});
+    gate.senders_.push_back({sender.name, sender.token_file, RateLimit{sender.requests_per_second}});
   gate.auth_ = std::move(auth);
   if (auto read = gate.read(); !read) return read.error();
-  for (const KnownSender& one : gate.senders_)
-    for (const KnownSender& other : gate.senders_)
-      if (&one != &other && one.token == other.token)
-        return Error{Errc::malformed,
-                     "the senders " + one.name + " and " + other.name + " have the same token; give each its own"};
+  for (const KnownSender& sender : gate.senders_)
+    if (!sender.problem.empty()) return Error{Errc::malformed, sender.problem};
+  gate.log_ = std::move(log);
   return gate;
 }
 
 stream::Result<void> Gate::read() {
-  if (!auth_.user.empty()) {
-    const auto password = net::read_secret(auth_.password_file);
-    if (!password) return password.error();
-    basic_ = net::base64(auth_.user + ":" + *password);
-  }
   stream::Result<void> all;
-  const auto read_token = [&all](const std::filesystem::path& file, std::string& token) {
-    auto secret = net::read_secret(file);
-    if (secret) token = std::move(*secret);
-    else all = secret.error();
+  const auto read_into = [&all](const std::filesystem::path& file, std::string& secret) {
+    if (file.empty()) return;
+    auto read = net::read_secret(file);
+    if (read) secret = std::move(*read);
+    else all = read.error();
   };
-  if (!auth_.token_file.empty()) read_token(auth_.token_file, bearer_);
-  for (KnownSender& sender : senders_) read_token(sender.token_file, sender.token);
+  read_into(auth_.password_file, password_);
+  read_into(auth_.token_file, bearer_);
+  read_senders();
   return all;
+}
+
+void Gate::read_senders() {
+  std::vector<std::string> before;
+  for (KnownSender& sender : senders_) {
+    before.push_back(std::exchange(sender.problem, {}));
+    auto token = net::read_secret(sender.token_file);
+    sender.token = token ? std::move(*token) : std::string{};
+    if (!token) sender.problem = "the sender " + sender.name + " is not admitted: " + token.error().message;
+  }
+  for (std::size_t i = 0; i < senders_.size(); ++i) {
+    KnownSender& sender = senders_[i];
+    if (sender.problem.empty()) sender.problem = problem_of(sender);
+    if (!sender.problem.empty() && sender.problem != before[i] && log_) log_(sender.problem);
+  }
+}
+
+std::string Gate::problem_of(const KnownSender& sender) const {
+  const auto same = [&](std::string_view whose) {
+    return "the sender " + sender.name + " is not admitted: it has the token of " + std::string{whose} +
+           "; give each its own";
+  };
+  if (sender.token == bearer_) return same("the server itself");
+  for (const KnownSender& other : senders_)
+    if (&other != &sender && other.token == sender.token) return same("the sender " + other.name);
+  return {};
 }
 
 Gate::Caller Gate::who(std::string_view authorization, std::chrono::steady_clock::time_point now) {
@@ -122,11 +139,12 @@ Gate::Caller Gate::who(std::string_view authorization, std::chrono::steady_clock
   }
   const auto scheme = authorization.substr(0, space);
   const auto secret = authorization.substr(std::min(authorization.find_first_not_of(' ', space), authorization.size()));
-  if (same_word(scheme, "basic") && !basic_.empty()) return {net::same_secret(secret, basic_)};
+  if (same_word(scheme, "basic") && !auth_.user.empty())
+    return {net::same_secret(secret, net::base64(auth_.user + ":" + password_))};
   if (!same_word(scheme, "bearer")) return {};
   if (!bearer_.empty() && net::same_secret(secret, bearer_)) return {true};
   for (KnownSender& sender : senders_)
-    if (net::same_secret(secret, sender.token)) return {true, &sender};
+    if (sender.problem.empty() && net::same_secret(secret, sender.token)) return {true, &sender};
   return {};
 }
 
@@ -147,14 +165,6 @@ bool Names::ours(std::string_view host) const {
   boost::asio::ip::make_address_v4(std::string{host}, no_address);
   return !no_address ||
          std::any_of(names_.begin(), names_.end(), [host](const std::string& name) { return same_word(host, name); });
-}
-
-bool RateLimit::takes(std::chrono::steady_clock::time_point now, double much) {
-  left_ = std::min(rate_, left_ + rate_ * std::chrono::duration<double>(now - last_).count());
-  last_ = now;
-  if (left_ < much) return false;
-  left_ -= much;
-  return true;
 }
 
 }  // namespace tocsin::adapters::http

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "adapters/http/rate_limit.h"
 #include "adapters/http/server.h"
 
 namespace tocsin::adapters::http {
@@ -43,30 +45,20 @@ class Routes {
   std::map<std::string, std::map<std::string, Route>> routes_;
 };
 
-// So many a second, and as many at once.
-class RateLimit {
- public:
-  explicit RateLimit(std::uint64_t a_second) : rate_(static_cast<double>(a_second)), left_(rate_) {}
-  [[nodiscard]] bool takes(std::chrono::steady_clock::time_point now, double much = 1);
-  void also_took(double much) { left_ -= much; }  // what was not known before; it may exceed the limit
-
- private:
-  double rate_, left_;
-  std::chrono::steady_clock::time_point last_{};
-};
-
-// Who may ask. The secrets are read again, once a second, as their files change; while one cannot be read, the last one
-// holds.
+// Who may ask. The secrets are read again, once a second, as their files change. While the server's own cannot be read,
+// the last ones hold; a sender whose token cannot be read, or is that of another, is not admitted.
 class Gate {
  public:
-  [[nodiscard]] static stream::Result<Gate> open(ServerAuth auth);
+  using Log = std::function<void(const std::string& line)>;
+  [[nodiscard]] static stream::Result<Gate> open(ServerAuth auth, Log log = {});
   [[nodiscard]] bool guarded() const noexcept {
     return !auth_.user.empty() || !auth_.token_file.empty() || !senders_.empty();
   }
   struct KnownSender {
-    std::string name, token;
+    std::string name;
     std::filesystem::path token_file;
-    RateLimit requests, bytes;
+    RateLimit requests;
+    std::string token{}, problem{};  // why it is not admitted; empty: it is
   };
   struct Caller {
     bool admitted = false;
@@ -77,9 +69,12 @@ class Gate {
 
  private:
   stream::Result<void> read();
+  void read_senders();
+  [[nodiscard]] std::string problem_of(const KnownSender& sender) const;
   ServerAuth auth_;
+  Log log_;
   std::vector<KnownSender> senders_;
-  std::string basic_, bearer_;  // what stands after the scheme
+  std::string password_, bearer_;
   std::chrono::steady_clock::time_point next_read_{};
 };
 

@@ -77,7 +77,7 @@ struct Server::State {
 stream::Result<std::unique_ptr<Server>> Server::bind(ServerOptions options) {
   const auto listen = net::parse_listen(options.listen);
   if (!listen) return listen.error();
-  auto gate = Gate::open(options.auth);
+  auto gate = Gate::open(options.auth, options.log);
   if (!gate) return gate.error();
   auto tls = load(options.tls);
   if (!tls) return tls.error();

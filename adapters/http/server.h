@@ -45,7 +45,7 @@ struct Sender {
   std::string name;
   std::filesystem::path token_file;
   std::vector<std::string> jobs, users;  // patterns as stream::allows() has them; empty: any
-  std::uint64_t requests_per_second = 1000, bytes_per_second = 16u << 20;
+  std::uint64_t requests_per_second = 1000, bytes_per_second = 16u << 20;  // bytes of records, not compressed
 };
 // None: whoever reaches the port may ask. Several: any one of them.
 struct ServerAuth {
@@ -61,6 +61,7 @@ struct ServerOptions {
   std::vector<std::string> names{};
   ServerTls tls;
   ServerAuth auth;
+  std::function<void(const std::string& line)> log{};  // by the server's thread
   std::size_t header_bytes = 8u << 10, body_bytes = 1u << 20, connections = 256;
   std::chrono::milliseconds read_time{10'000}, write_time{10'000}, idle_time{60'000};
   std::uint64_t requests_per_second = 1000;  // of all clients; beyond: 429

@@ -13,6 +13,9 @@
 
 namespace tocsin::adapters::journal {
 
+// How the name of a journal begins, where it is the source of records.
+inline constexpr std::string_view source_prefix = "journal/";
+
 // An open file, or another descriptor, closed with it. Owned by its holder; used by one process.
 class File {
  public:

@@ -51,7 +51,7 @@ struct JobFigures {
     stream::NamedMember member;
     std::string who{};  // whom it names, as people read it: "rank 3 on n1; rank 5 on n2"
   };
-  std::string job, attempt;
+  std::string job, attempt, user;
   std::string state;  // starting, running, hung, unobserved, ended
   std::optional<double> step, steps_per_second, loss, goodput, gpu_seconds_lost;
   std::optional<std::uint64_t> ranks;

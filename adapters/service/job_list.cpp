@@ -56,6 +56,7 @@ void put_list(Json& out, const char* key, const auto& list) {
 
 Json json_of(const JobFigures& job, std::optional<int> partition, bool by_rank, bool with_undecided) {
   Json out{{"job", job.job}, {"attempt", job.attempt}, {"state", job.state}};
+  put(out, "user", job.user);
   if (partition) out["partition"] = *partition;
   if (job.ranks) out["ranks"] = *job.ranks;
   put(out, "step", job.step), put(out, "steps_per_second", job.steps_per_second), put(out, "loss", job.loss);
@@ -77,6 +78,14 @@ void JobList::publish(int partition, prometheus::PublishedJobs jobs) {
 void JobList::withdraw(int partition) {
   const std::lock_guard lock{mutex_};
   jobs_.erase(partition);
+}
+
+std::optional<SenderRights::KnownJob> JobList::find(const std::string& job) const {
+  const std::lock_guard lock{mutex_};
+  for (const auto& [partition, jobs] : jobs_)
+    for (const JobFigures& one : *jobs)
+      if (one.job == job) return SenderRights::KnownJob{one.user, one.state == "ended"};
+  return std::nullopt;
 }
 
 stream::Result<std::string> JobList::json(const http::Providers::Query& query) const {

@@ -68,7 +68,7 @@ JobFigures JobWatch::shown(SubjectFigures&& figures) {
   job.step_time = figures.step_time, job.compute_time = figures.compute_time;
   job.by_rank = std::move(figures.by_rank);
   job.undecided = std::move(figures.undecided);
-  job.job = std::move(figures.subject), job.attempt = std::move(figures.attempt);
+  job.job = std::move(figures.subject), job.attempt = std::move(figures.attempt), job.user = std::move(figures.user);
   return job;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "adapters/journal/directory.h"
 #include "stream/job/murmur2.h"
 
 namespace tocsin::adapters::service {
@@ -103,12 +104,42 @@ void PushRole::run() {
 }
 
 Result<formats::Pushed> PushRole::read_allowed(const Request& request) {
+  if (rights_ == nullptr) return request.read();
+  const auto now = std::chrono::steady_clock::now();
+  if (auto admitted = rights_->admit(request.sender, now); !admitted) return admitted.error();
   auto pushed = request.read();
-  if (!pushed || rights_ == nullptr) return pushed;
+  if (!pushed) return pushed;
   std::vector<SenderRights::Part> parts;
-  for (const formats::PushedEntry& entry : pushed->entries) parts.push_back({entry.job, entry.source, entry.users});
-  if (auto right = rights_->take(request.sender, parts, std::chrono::steady_clock::now()); !right) return right.error();
+  std::size_t bytes = 0;
+  for (const formats::PushedEntry& entry : pushed->entries) {
+    if (!entry.job.empty()) parts.push_back({entry.job, entry.users});
+    bytes += entry.message.size();
+  }
+  if (auto right = rights_->take(request.sender, parts, bytes, now); !right) return right.error();
+  if (rights_->limited(request.sender))
+    if (auto right = check_sources(*pushed, request.sender); !right) return right.error();
   return pushed;
+}
+
+// A sender that may write only some jobs uses sources of its own: those of journals, which nobody else has used.
+// Watermarks of others, and of its own that were forgotten, are left out: the next ones follow within seconds.
+Result<void> PushRole::check_sources(formats::Pushed& pushed, const std::string& sender) {
+  std::set<std::string_view> own;
+  for (const formats::PushedEntry& entry : pushed.entries) {
+    if (entry.source.empty()) continue;
+    const Source* known = source_of(entry.source, nullptr);
+    if (!entry.source.starts_with(journal::source_prefix) || (known != nullptr && known->sender != sender))
+      return Error{Errc::refused,
+                   "the sender " + sender + " may send records of its own journals alone, and not of " + entry.source};
+    own.insert(entry.source);
+  }
+  const auto foreign = [&](const formats::PushedWatermark& one) {
+    const Source* known = source_of(one.source, nullptr);
+    return known == nullptr ? !own.contains(one.source) : known->sender != sender;
+  };
+  std::erase_if(pushed.entries,
+                [&](const formats::PushedEntry& entry) { return std::ranges::any_of(entry.watermarks, foreign); });
+  return {};
 }
 
 void PushRole::handle(std::span<const Request> requests) {
@@ -135,7 +166,7 @@ std::span<const PushRole::Request> PushRole::handle_some(std::span<const Request
   for (const auto& [request, pushed] : read) {
     auto appended = opened;
     for (const formats::PushedEntry& entry : pushed.entries)
-      if (appended) appended = append(entry);
+      if (appended) appended = append(entry, request->sender);
     if (appended) written.emplace_back(request, PushCounts{pushed.records, pushed.jobs});
     else request->done(appended.error());
   }
@@ -166,28 +197,36 @@ Result<void> PushRole::open() {
   return flushed.error();
 }
 
-// Null: it is not remembered, and not to be made.
-std::set<int>* PushRole::partitions_of(const std::string& source, bool make) {
-  if (const auto found = sources_.find(source); found != sources_.end()) return &found->second;
-  auto older = older_.extract(source);
-  if (older.empty() && !make) return nullptr;
+// With a sender it is made; else null: it is not remembered.
+PushRole::Source* PushRole::source_of(const std::string& name, const std::string* sender) {
+  if (const auto found = sources_.find(name); found != sources_.end()) return &found->second;
+  auto older = older_.extract(name);
+  if (older.empty() && sender == nullptr) return nullptr;
   if (sources_.size() >= limits_.sources / 2) older_ = std::exchange(sources_, {});
-  return older.empty() ? &sources_[source] : &sources_.insert(std::move(older)).position->second;
+  if (!older.empty()) return &sources_.insert(std::move(older)).position->second;
+  Source& made = sources_[name];
+  made.sender = *sender;
+  return &made;
 }
 
-Result<void> PushRole::append(const formats::PushedEntry& entry) {
+Result<void> PushRole::append(const formats::PushedEntry& entry, const std::string& sender) {
   if (!entry.job.empty()) {
     const auto to = stream::partition_of(entry.job, partitions_);
-    if (!entry.source.empty()) partitions_of(entry.source, true)->insert(to);
+    if (!entry.source.empty()) source_of(entry.source, &sender)->to.insert(to);
     if (seen_) seen_(entry.node, entry.job);
     return appender_->append(to, entry.job, entry.message);
   }
-  std::set<int> everywhere;
-  for (int partition = 0; partition < partitions_; ++partition) everywhere.insert(everywhere.end(), partition);
-  const std::set<int>* known = partitions_of(entry.source, false);
-  for (const int partition : known != nullptr ? *known : everywhere)
+  std::set<int> to;
+  for (const formats::PushedWatermark& watermark : entry.watermarks) {
+    const Source* known = source_of(watermark.source, nullptr);
+    if (known != nullptr) to.insert(known->to.begin(), known->to.end());
+    else
+      for (int partition = 0; partition < partitions_; ++partition) to.insert(partition);
+  }
+  for (const int partition : to)
     if (auto appended = appender_->append(partition, {}, entry.message); !appended) return appended;
-  if (entry.last) sources_.erase(entry.source);
+  for (const formats::PushedWatermark& watermark : entry.watermarks)
+    if (watermark.last) sources_.erase(watermark.source);
   return {};
 }
 

@@ -58,6 +58,10 @@ class PushRole {
     Done done;
   };
   using Requests = std::vector<Request>;
+  struct Source {
+    std::set<int> to;    // partitions
+    std::string sender;  // of its first record
+  };
   void take(std::size_t bytes, Request request);
   void answered(std::size_t bytes);
   void run();
@@ -65,8 +69,9 @@ class PushRole {
   void handle(std::span<const Request> requests);
   std::span<const Request> handle_some(std::span<const Request> requests);
   stream::Result<void> open();
-  stream::Result<void> append(const formats::PushedEntry& entry);
-  std::set<int>* partitions_of(const std::string& source, bool make);
+  stream::Result<void> append(const formats::PushedEntry& entry, const std::string& sender);
+  [[nodiscard]] stream::Result<void> check_sources(formats::Pushed& pushed, const std::string& sender);
+  Source* source_of(const std::string& name, const std::string* sender);
 
   const OpenAppender open_;
   std::function<void(std::string_view node, std::string_view job)> seen_;
@@ -75,9 +80,10 @@ class PushRole {
   formats::TelemetryReader telemetry_;
   std::unique_ptr<Appender> appender_;  // from the first push on; another one after an error
   int partitions_ = 0;                  // of the log
-  // Where records of each source went: its watermarks follow them. Those of a source that is not here go everywhere.
-  // Once half of the limit is in `sources_` they become `older_`, and those that were there are forgotten.
-  std::map<std::string, std::set<int>> sources_, older_;
+  // Where records of each source went, and whose they are: its watermarks follow them. Those of a source that is not
+  // here go everywhere. Once half of the limit is in `sources_` they become `older_`, and those that were there are
+  // forgotten.
+  std::map<std::string, Source> sources_, older_;
   std::mutex mutex_;  // of what follows
   std::condition_variable asked_;
   Requests waiting_;

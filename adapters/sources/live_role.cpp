@@ -12,6 +12,7 @@
 #include "adapters/ingest/rekey.h"
 #include "adapters/ingest/source_clock.h"
 #include "adapters/ingest/translator.h"
+#include "adapters/sources/request_body.h"
 #include "schemas/codec.h"
 #include "stream/job/murmur2.h"
 
@@ -59,6 +60,7 @@ struct LiveRole::State final : ingest::Output {
   std::vector<Source> sources;
   ingest::Placement placement;
   ingest::Rekeyer rekeyer{*this};
+  ingest::Rekeyer of_limited{*this};  // for senders that may write only some jobs: it copies no record to other jobs
   stream::PackPtr pack;
   std::unique_ptr<service::Appender> appender;
   int partitions = 0;
@@ -92,36 +94,42 @@ struct LiveRole::State final : ingest::Output {
     return {};
   }
 
-  Result<void> append(const Message& message) {
+  Result<void> append(Message& message) {
     now = &sources[message.source];
     unreadable.clear();
+    const bool limited = options.rights != nullptr && options.rights->limited(message.sender);
+    if (options.rights != nullptr)
+      if (auto admitted = options.rights->admit(message.sender, Clock::now()); !admitted) return admitted;
+    auto plain = plain_body(std::move(message.bytes), message.encoding);
+    if (!plain) return plain.error();
+    ingest::Rekeyer& to = limited ? of_limited : rekeyer;
     const Time arrival = wall_now();
-    rekeyer.begin(message.producer, message.number, arrival);
-    now->translator.read(message.bytes, arrival, rekeyer, message.labels);
-    rekeyer.finish();
-    ++now->figures.messages, now->figures.bytes += message.bytes.size();
-    if (auto right = may_write(message.sender); !right) return right;
-    for (std::size_t i = 0; i < rekeyer.entries(); ++i) {
-      stream::Entry entry = rekeyer.entry(i);
+    to.begin(message.producer, message.number, arrival);
+    now->translator.read(*plain, arrival, to, message.labels);
+    to.finish();
+    ++now->figures.messages, now->figures.bytes += plain->size();
+    if (auto right = may_write(message.sender, to, plain->size()); !right) return right;
+    for (std::size_t i = 0; i < to.entries(); ++i) {
+      stream::Entry entry = to.entry(i);
       // It is no record of another log: this one is the first that has it.
       if (!message.producer.empty()) entry.producer = message.producer, entry.sequence = entry.origin_offset + 1;
       entry.origin_source = {}, entry.origin_offset = 0;
-      const auto to = stream::partition_of(entry.subject, partitions);
-      if (auto appended = appender->append(to, entry.subject, encoder.encode(entry)); !appended) return appended;
+      const auto partition = stream::partition_of(entry.subject, partitions);
+      if (auto appended = appender->append(partition, entry.subject, encoder.encode(entry)); !appended) return appended;
       ++now->figures.entries;
     }
-    if (message.posted && rekeyer.entries() == 0 && !unreadable.empty()) return Error{Errc::malformed, unreadable};
+    if (message.posted && to.entries() == 0 && !unreadable.empty()) return Error{Errc::malformed, unreadable};
     return {};
   }
 
-  Result<void> may_write(const std::string& sender) {
+  Result<void> may_write(const std::string& sender, ingest::Rekeyer& made, std::size_t bytes) {
     if (sender.empty() || options.rights == nullptr) return {};
     std::vector<service::SenderRights::Part> parts;
-    for (std::size_t i = 0; i < rekeyer.entries(); ++i) {
-      const stream::Entry entry = rekeyer.entry(i);
-      parts.push_back({entry.subject, {}, formats::users_of(entry)});
+    for (std::size_t i = 0; i < made.entries(); ++i) {
+      const stream::Entry entry = made.entry(i);
+      parts.push_back({entry.subject, formats::users_of(entry)});
     }
-    return options.rights->take(sender, parts, Clock::now());
+    return options.rights->take(sender, parts, bytes, Clock::now());
   }
 
   void follow_pack() {
@@ -136,7 +144,7 @@ struct LiveRole::State final : ingest::Output {
     follow_pack();
     Result<void> opened = open();
     std::vector<Result<void>> results;
-    for (const Message& message : messages) results.push_back(opened ? append(message) : opened);
+    for (Message& message : messages) results.push_back(opened ? append(message) : opened);
     if (opened) {
       const auto flushed = appender->flush(patience);
       const Error late{Errc::io, "the log has not taken it within 10 s"};

@@ -27,8 +27,9 @@ struct Message {
   // again under their number count once.
   std::string producer;
   std::uint64_t number = 0;
-  bool posted = false;  // who posted it learns that nothing of it can be read
-  std::string sender;   // of SenderRights: who posted it
+  bool posted = false;   // who posted it learns that nothing of it can be read
+  std::string sender;    // of SenderRights: who posted it
+  std::string encoding;  // that its bytes are in: none, or as plain_body() takes them
   // Called once, by the role's thread: when all of it is durable, or never will be.
   std::function<void(const stream::Result<void>&)> done;
 };

@@ -73,6 +73,7 @@ SubjectFigures Attempt::figures(Time clock) const {
   const SignalTable& signals = telemetry_.signals();
   SubjectFigures f;
   f.subject = subject_, f.attempt = name_;
+  if (const auto user = telemetry_.labels().find("user"); user != telemetry_.labels().end()) f.user = user->second;
   f.start = start_, f.ended = ended();
   f.clock = std::max(start_, ended() ? std::min(end_, clock) : clock);
   const auto existing = telemetry_.topology().existing(Level::rank);

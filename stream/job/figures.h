@@ -29,6 +29,7 @@ struct SubjectFigures {
   static constexpr std::size_t most_ranks = 256;  // a larger job has spreads alone
 
   std::string subject, attempt;
+  std::string user;       // the label of this name; empty: none
   Time start{}, clock{};  // of an attempt that has ended, its end
   bool ended = false;
   std::uint64_t ranks = 0;

@@ -320,7 +320,7 @@ TEST_CASE("a server that other machines reach without credentials, or credential
   };
   CHECK(warned("http: {listen: '127.0.0.1:1'}").empty());
   CHECK(warned("http: {listen: '0.0.0.0:1'}").find("can be reached from other machines") != std::string::npos);
-  CHECK(warned("http: {listen: '0.0.0.0:1', open: true}").find("whoever reaches 0.0.0.0:1 may read all") !=
+  CHECK(warned("http: {listen: '0.0.0.0:1', open: true}").find("who reaches 0.0.0.0:1 may read all") !=
         std::string::npos);
   CHECK(warned("http: {listen: '0.0.0.0:1', token_file: /t}").find("takes credentials without TLS") !=
         std::string::npos);

@@ -68,9 +68,9 @@ TEST_CASE("a watermark names its source, and says whether it is the last") {
   REQUIRE(pushed);
   REQUIRE(pushed->entries.size() == 2);
   CHECK(pushed->entries[0].job.empty());
-  CHECK(pushed->entries[0].source == "journal/n1");
-  CHECK_FALSE(pushed->entries[0].last);
-  CHECK(pushed->entries[1].last);
+  CHECK(pushed->entries[0].watermarks.at(0).source == "journal/n1");
+  CHECK_FALSE(pushed->entries[0].watermarks[0].last);
+  CHECK(pushed->entries[1].watermarks.at(0).last);
 }
 
 TEST_CASE("a message that is cut short, damaged, of no job or the log's own is refused by its number") {
@@ -112,4 +112,35 @@ TEST_CASE("compressed messages are the same, of any size, with and without it, i
     CHECK(problem(compressed(most, tells), "zstd").starts_with("message 1: 4294967295 bytes"));
     CHECK(problem(compressed(more, tells), "zstd").starts_with("the request has more than 16 MiB"));
   }
+}
+
+TEST_CASE("names that are longer than those of JSON lines are refused, and so are very many messages") {
+  const std::string longest(255, 'n'), longer = longest + 'n', text(64u << 10, 't');
+  using Builder = schemas::EntryBuilder;
+  const auto with = [&](const std::string& name, const std::string& value) {
+    std::vector<std::string> bodies;
+    const auto add = [&](const auto& change) {
+      auto entry = line_of("a");
+      change(entry);
+      bodies.push_back(posted(entry));
+    };
+    add([&](Builder& entry) { entry.about("a", name); });
+    add([&](Builder& entry) { entry.produced_by(name, 0, 1); });
+    add([&](Builder& entry) { entry.line({}, Builder::rank(0), "x", false, name); });
+    const Builder::Field named[] = {{name, 1.0, {}, false}}, valued[] = {{"f", 0, value, true}};
+    add([&](Builder& entry) { entry.event({}, Builder::rank(0), name, valued, "s"); });
+    if (name == longest) add([&](Builder& entry) { entry.event({}, Builder::rank(0), "e", named, "s"); });
+    Builder watermark;
+    watermark.watermark(name, {});
+    bodies.push_back(posted(watermark));
+    return bodies;
+  };
+  for (const std::string& body : with(longest, text)) CHECK(problem(body).empty());
+  for (const std::string& body : with(longer, text))
+    CHECK(problem(body).starts_with("message 1: a name of more than 255 bytes"));
+  CHECK(problem(with("e", text + 't')[3]).starts_with("message 1: a name of more than 255 bytes, or a text"));
+  auto one = line_of("a");
+  std::string many;
+  for (int i = 0; i <= 20'000; ++i) many += posted(one);
+  CHECK(TelemetryReader{}.read(many, {}).error().code == stream::Errc::too_large);
 }

@@ -69,32 +69,41 @@ TEST_CASE("credentials are checked against their files, also after these have ch
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("a sender is known by its token, and its requests and bytes count for it alone") {
+TEST_CASE("a sender is known by its token, which may change, and is not admitted without one of its own") {
   const auto folder = std::filesystem::temp_directory_path() / ("tocsin_senders_" + std::to_string(getpid()));
   std::filesystem::create_directory(folder);
   const auto write = [&](const char* name, const char* text) { std::ofstream{folder / name} << text; };
-  write("token", "secret"), write("a", "of a"), write("b", "of b");
+  write("token", "secret"), write("password", "one"), write("a", "of a"), write("b", "of b");
   const std::vector<http::Sender> senders{{"a", folder / "a", {}, {}, 2, 100}, {"b", folder / "b", {}, {}, 2, 100}};
-  auto gate = http::Gate::open({"", {}, folder / "token", senders});
+  std::vector<std::string> log;
+  const http::ServerAuth auth{"me", folder / "password", folder / "token", senders};
+  auto gate = http::Gate::open(auth, [&](const std::string& line) { log.push_back(line); });
   REQUIRE(gate);
   std::chrono::steady_clock::time_point now{100s};
-  CHECK(gate->who("Bearer secret", now).sender == nullptr);
-  CHECK(!gate->who("Bearer of c", now).admitted);
+  const auto name = [&](const std::string& token) -> std::string {
+    const auto caller = gate->who("Bearer " + token, now);
+    return !caller.admitted ? "nobody" : caller.sender == nullptr ? "the server's" : caller.sender->name;
+  };
+  CHECK(name("secret") == "the server's");
+  CHECK((name("of a") == "a" && name("of b") == "b" && name("of c") == "nobody" && name("") == "nobody"));
   const auto a = gate->who("Bearer of a", now).sender, b = gate->who("Bearer of b", now).sender;
-  REQUIRE((a != nullptr && b != nullptr));
-  CHECK((a->name == "a" && b->name == "b"));
   CHECK((a->requests.takes(now) && a->requests.takes(now) && !a->requests.takes(now) && b->requests.takes(now)));
-  CHECK((a->bytes.takes(now, 0) && b->bytes.takes(now, 0)));
-  a->bytes.also_took(250);  // one body, larger than its second
-  CHECK((!a->bytes.takes(now + 1s, 0) && a->bytes.takes(now + 2s, 0) && b->bytes.takes(now, 0)));
-  write("a", "new");
-  std::filesystem::remove(folder / "token");  // the others are read nevertheless
-  now += 1s;
-  CHECK(!gate->who("Bearer of a", now).admitted);
-  CHECK(gate->who("Bearer new", now).sender == a);
-  write("token", "secret"), write("b", "new");
-  const auto same = http::Gate::open({"", {}, folder / "token", senders});
-  CHECK(same.error().message == "the senders a and b have the same token; give each its own");
+  const auto later = [&] { now += 1s; };
+  write("a", "new"), std::filesystem::remove(folder / "password"), later();  // the others are read nevertheless
+  CHECK((name("of a") == "nobody" && name("new") == "a"));
+  std::filesystem::remove(folder / "b"), later();
+  CHECK((name("of b") == "nobody" && name("new") == "a"));
+  later(), CHECK(name("") == "nobody");
+  CHECK(log.size() == 1);
+  CHECK(log.back().starts_with("the sender b is not admitted: cannot read the secret in "));
+  write("b", "new"), later();
+  CHECK(name("new") == "nobody");
+  CHECK(log.back() == "the sender b is not admitted: it has the token of the sender a; give each its own");
+  write("b", "of b"), write("a", "secret"), later();
+  CHECK((name("of b") == "b" && name("secret") == "the server's"));
+  CHECK(log.back() == "the sender a is not admitted: it has the token of the server itself; give each its own");
+  write("password", "one");
+  CHECK(http::Gate::open(auth).error().message.find("it has the token of the server itself") != std::string::npos);
   std::filesystem::remove_all(folder);
 }
 

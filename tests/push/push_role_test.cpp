@@ -162,3 +162,50 @@ TEST_CASE("a role remembers a bounded number of sources, and the watermarks of o
   CHECK(partitions_of("seldom") == 4);
   CHECK(partitions_of("often") == 1);
 }
+
+TEST_CASE("a sender that may write only some jobs uses journals of its own as sources, and moves no others") {
+  std::vector<int> watermarks;
+  service::SenderRights rights{{{"alice", {}, {"a-*"}, {}}, {"bob", {}, {"b-*"}, {}}, {"agents", {}, {}, {}}}, {}};
+  service::PushRole role{[&]() -> stream::Result<std::unique_ptr<service::Appender>> {
+                           return std::unique_ptr<service::Appender>{std::make_unique<Partitions>(watermarks)};
+                         },
+                         {},
+                         &rights};
+  const auto push = [&](const std::string& sender, const stream::Entry& entry) {
+    std::promise<std::string> answer;
+    role.push_telemetry(posted(entry), {}, sender,
+                        [&](const auto& pushed) { answer.set_value(pushed ? "" : pushed.error().message); });
+    return answer.get_future().get();
+  };
+  const auto record = [&](const std::string& sender, std::string_view job, std::string_view source) {
+    schemas::EntryBuilder entry;
+    entry.about(job);
+    entry.line({}, schemas::EntryBuilder::rank(0), "step 1");
+    stream::Entry sent = entry.entry();
+    sent.origin_source = source;
+    return push(sender, sent);
+  };
+  // The number of partitions that get it.
+  const auto watermark = [&](const std::string& sender, const std::vector<std::string_view>& sources) {
+    watermarks.clear();
+    schemas::EntryBuilder entry;
+    for (const auto source : sources) entry.watermark(source, stream::at_nanoseconds(1));
+    CHECK(push(sender, entry.entry()).empty());
+    return watermarks.size();
+  };
+  CHECK(record("alice", "a-1", "journal/a").empty());
+  CHECK(record("agents", "b-1", "journal/agents").empty());
+  CHECK(watermark("alice", {"journal/a"}) == 1);
+  CHECK(record("bob", "b-1", "journal/a") ==
+        "the sender bob may send records of its own journals alone, and not of journal/a");
+  CHECK(record("bob", "b-1", "nodes/0").find("not of nodes/0") != std::string::npos);  // a topic's partition
+  for (const char* limited : {"alice", "bob"}) {
+    CHECK(watermark(limited, {"journal/agents"}) == 0);
+    CHECK(watermark(limited, {"nodes/0"}) == 0);
+  }
+  CHECK(watermark("bob", {"journal/a"}) == 0);
+  CHECK(watermark("alice", {"journal/agents", "journal/a"}) == 0);  // all of a message, or nothing
+  CHECK(watermark("agents", {"journal/agents"}) == 1);
+  CHECK(watermark("", {"nodes/0"}) == 4);
+  CHECK(watermark("", {"journal/a", "journal/agents"}) <= 2);
+}
