@@ -36,7 +36,7 @@ void Evaluator::State::prepare(NodeId id) {
   if (of.shape == Shape::column || mask_of_window(of)) columns[room(made.column, columns)].clear();
   if (of.shape == Shape::mask) masks[room(made.mask, masks)].clear();
   if (made.groups != none) groups[made.groups] = {};
-  if (of.source == Source::window && readings.size() <= of.reading) readings.resize(of.reading + std::size_t{1});
+  if (has_reading(of.source) && readings.size() <= of.reading) readings.resize(of.reading + std::size_t{1});
   if (of.source == Source::nothing) dirty.remove(id);
   if (of.op == Op::constant) column(id).assign(1, (*graph)[id].attributes.number);
 }
@@ -44,8 +44,7 @@ void Evaluator::State::prepare(NodeId id) {
 void Evaluator::State::visit(NodeId id) {
   if (!prepared.has(id)) prepare(id);
   const NodeStep& of = graph->step(id);
-  if (dirty.has(id) || of.source == Source::leaf ||
-      (of.source == Source::window && !leaves->same(readings[of.reading])))
+  if (dirty.has(id) || of.source == Source::leaf || (has_reading(of.source) && !leaves->same(readings[of.reading])))
     compute(id);
 }
 

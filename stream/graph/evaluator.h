@@ -18,14 +18,17 @@ class Leaves {
   // Returns true if all members but the first are constant and only the first two values are written; else it writes
   // all.
   virtual bool reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) = 0;
-  // What the values of a reduction follow from besides its other column: of the tick at which they were written.
+  // What the values of a reduction or finding follow from besides the other column: of the tick at which they were
+  // written.
   struct Reading {
+    static constexpr std::uint64_t of_finding = ~std::uint64_t{0};
     std::uint64_t content = 0, zeros = 0;  // versions: of the signal, and of the column of zeros with this number
-    std::uint32_t signal = 0, zeros_of = ~std::uint32_t{0};
-    Time from = never, until = never;  // time alone changes nothing at the ticks in [from, until)
+    std::uint32_t signal = 0, zeros_of = ~std::uint32_t{0};  // of a finding, `signal` is its node
+    Time from = never, until = never;                        // time alone changes nothing at the ticks in [from, until)
   };
   virtual Reading reading(const Node&, const WindowSpec&) { return {}; }
-  // Whether reduce() would write the same at this tick.
+  virtual Reading reading_of_finding(const Node&) { return {}; }
+  // Whether reduce() or finding() would write the same at this tick.
   virtual bool same(const Reading&) { return false; }
   virtual void finding(const Node& node, std::span<Truth> out) = 0;  // Op f_now, f_ever
   virtual void state(const Node& node, std::span<double> out) = 0;

@@ -55,7 +55,7 @@ void Evaluator::State::leaf(NodeId id, const NodeStep& of) {
   switch (of.op) {
     case Op::state: return leaves->state(node, fresh_column);
     case Op::job_age: fresh_column.front() = leaves->job_age(); return;
-    case Op::f_now:
+    case Op::f_now: readings[of.reading] = leaves->reading_of_finding(node); [[fallthrough]];
     case Op::f_ever: return leaves->finding(node, fresh_mask);
     case Op::freeze: {
       flatten(of.arguments[0]);

@@ -39,7 +39,7 @@ struct Evaluator::State {
   std::vector<std::vector<double>> columns;
   std::vector<std::vector<Truth>> masks;
   std::vector<GroupsAt> groups;
-  std::vector<Leaves::Reading> readings;  // by number of the reduction
+  std::vector<Leaves::Reading> readings;  // by number
   NodeSet prepared;                       // have a place
   NodeSet dirty;                          // have not run since an argument changed, or not at all
   NodeSet ready;                          // have the values of this tick

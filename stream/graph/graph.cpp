@@ -80,8 +80,8 @@ Source source_of(const Node& node) {
     case Op::state:
     case Op::freeze:
     case Op::job_age:
-    case Op::f_now:
     case Op::f_ever: return Source::leaf;
+    case Op::f_now: return Source::finding;
     case Op::is: return Source::texts;
     default: return operation(node.op).on == Shape::window ? Source::window : Source::arguments;
   }
@@ -104,7 +104,7 @@ NodeId Graph::intern(Node node) {
     const Level level = node.type.level;
     NodeStep step{node.op, node.type.shape, level};
     step.source = source_of(node);
-    if (step.source == Source::window) step.reading = readings_++;
+    if (has_reading(step.source)) step.reading = readings_++;
     step.arity = static_cast<std::uint8_t>(node.arguments.size());
     assert(node.arguments.size() <= step.arguments.size());
     std::copy(node.arguments.begin(), node.arguments.end(), step.arguments.begin());
@@ -113,7 +113,7 @@ NodeId Graph::intern(Node node) {
     for (const NodeId argument : node.arguments) users_[static_cast<std::size_t>(argument)].push_back(place->second);
     users_.emplace_back();
     leaves_.resize(nodes_.size() + 1);
-    if (step.source == Source::leaf || step.source == Source::window) leaves_.add(place->second);
+    if (step.source == Source::leaf || has_reading(step.source)) leaves_.add(place->second);
     else leaves_.remove(place->second);  // another node had the id before
     nodes_.push_back(std::move(node));
     keys_.push_back(place->first);
@@ -167,7 +167,7 @@ void Graph::truncate(std::size_t mark) {
   assert(mark <= nodes_.size());
   for (std::size_t i = nodes_.size(); i-- > mark;) {
     for (const NodeId argument : nodes_[i].arguments) users_[static_cast<std::size_t>(argument)].pop_back();
-    if (steps_[i].source == Source::window) --readings_;
+    if (has_reading(steps_[i].source)) --readings_;
     by_key_.erase(keys_[i]);
   }
   steps_.resize(mark), users_.resize(mark);

@@ -105,8 +105,11 @@ struct Node {
 inline constexpr std::size_t most_arguments = 10;
 
 // Whether a node can have other values though its arguments have the same: of a constant never, of a leaf at each tick,
-// of a window's reduction when what it reads has changed, and of is(…) when a text has got a number.
-enum class Source : std::uint8_t { arguments, nothing, leaf, window, texts };
+// of a window's reduction or a finding when what it reads has changed, and of is(…) when a text has got a number.
+enum class Source : std::uint8_t { arguments, nothing, leaf, window, finding, texts };
+[[nodiscard]] constexpr bool has_reading(Source source) noexcept {
+  return source == Source::window || source == Source::finding;
+}
 
 // What an evaluator reads of a node at each tick, in few bytes: attempts that one graph judges share it.
 struct NodeStep {
@@ -114,7 +117,7 @@ struct NodeStep {
   Shape shape = Shape::column;
   Level level = Level::none;
   Source source = Source::arguments;
-  std::uint16_t reading = 0;  // of a window's reduction: its number among them
+  std::uint16_t reading = 0;  // of a node that has a reading: its number among them
   std::uint8_t arity = 0;
   std::array<NodeId, most_arguments> arguments{};
   std::array<MaskForm, most_arguments> forms{};

@@ -17,6 +17,7 @@ struct Counters {
   std::uint64_t state_limit = 0;         // records of new jobs while the state of the others took all room
   std::uint64_t corrected_arrivals = 0;  // impossible source arrivals and watermarks
   std::uint64_t repeated = 0;            // outcomes of rules that were those of the tick before, without an evaluation
+  std::uint64_t nodes = 0;               // that were computed
   std::uint64_t ticks = 0, evaluations = 0, transitions = 0, alerts_over_limit = 0, quarantined = 0, packs_refused = 0;
   std::map<std::string, std::string> quarantine_messages;  // rule to its last message
 };

@@ -70,22 +70,22 @@ void Judge::end(Time end, std::string reason) {
   scheduler_.end(end);
 }
 
-void Judge::run(const Scheduler::Due& due) {
+void Judge::run(Scheduler::Due due) {
   moment_ = {due.rows_to, due.run_at, facts_.start, facts_.end};
   tick_ = due.tick;
   if (due.at_end) moment_.now = facts_.end;
   ++context_.counters->ticks;
   evaluator_.begin_tick();
   if (context_.evaluate_all) evaluator_.forget();
+  const std::uint64_t computed = evaluator_.computed();
   if (const std::size_t gaps = facts_.coverage.gaps(due.run_at); gaps != gaps_) gaps_ = gaps, age_anew();
   const bool looked_at = context_.digest_columns || observed();
   steady_.begin_tick(due.run_at, facts_.end == never && !looked_at && !context_.evaluate_all &&
                                      !facts_.coverage.any_unread(due.run_at));
   script_answers_.clear();
   const std::size_t mark = graph().mark();  // nodes that scripted rules append live until their alerts are explained
-  std::vector<RuleIndex> rules;
-  for (const RuleIndex rule : due.rules)
-    if (selects(pack_->rules[static_cast<std::size_t>(rule)])) rules.push_back(rule);
+  std::vector<RuleIndex>& rules = due.rules;
+  std::erase_if(rules, [&](RuleIndex rule) { return !selects(pack_->rules[static_cast<std::size_t>(rule)]); });
   std::sort(rules.begin(), rules.end(), [&](RuleIndex a, RuleIndex b) {
     const auto& x = pack_->rules[static_cast<std::size_t>(a)];
     const auto& y = pack_->rules[static_cast<std::size_t>(b)];
@@ -101,7 +101,9 @@ void Judge::run(const Scheduler::Due& due) {
   if (context_.settled_observer && *context_.settled_observer)
     for (const RuleIndex rule : rules) show(rule, *context_.settled_observer);
   if (scripts_->truncate(mark)) evaluator_.forget_above(mark);
-  expiry_ = lifecycle_.next_expiry(runs_);
+  context_.counters->nodes += evaluator_.computed() - computed;
+  const auto lives = [this](RuleIndex rule) { return !runs_[static_cast<std::size_t>(rule)].lives().empty(); };
+  if (expiry_ != never || std::ranges::any_of(rules, lives)) expiry_ = lifecycle_.next_expiry(runs_);
   if (due.at_end) conclude();
 }
 
@@ -292,39 +294,53 @@ double Judge::job_age() const {
   return facts_.coverage.live(moment_.attempt_start, std::min(moment_.now, moment_.attempt_end));
 }
 
+const Judge::Named& Judge::named_by(const Node& finding) {
+  const auto id = static_cast<std::size_t>(&finding - &graph()[NodeId{0}]);
+  const bool lasting = id < pack_->graph->size();  // no script appended it
+  found_.resize(pack_->graph->size(), not_looked_up);
+  if (lasting && found_[id] != not_looked_up) return named_[found_[id]];
+  // The finding's leaf names the rules; the node that uses it asks.
+  const Node& leaf = finding.op == Op::finding ? finding : graph()[finding.arguments[0]];
+  Named runs;
+  for (const std::string& name : leaf.attributes.findings) {
+    const auto run = std::ranges::lower_bound(  // the pack's rules are sorted by name
+        runs_, name, {}, [](const RuleRun& r) -> const std::string& { return r.rule().name; });
+    if (run != runs_.end() && run->rule().name == name) runs.push_back(&*run);
+  }
+  if (!lasting) return named_by_script_ = std::move(runs);
+  found_[id] = static_cast<std::uint16_t>(named_.size());
+  return named_.emplace_back(std::move(runs));
+}
+
+Leaves::Reading Judge::reading_of_finding(const Node& node) {
+  Reading reading;
+  const auto id = static_cast<std::size_t>(&node - &graph()[NodeId{0}]);
+  if (node.op != Op::f_now || id >= pack_->graph->size()) return reading;
+  (void)named_by(node);
+  reading.content = Reading::of_finding;
+  reading.signal = static_cast<std::uint32_t>(id);
+  reading.from = moment_.tick;
+  return reading;
+}
+
 void Judge::finding(const Node& node, std::span<Truth> out) {
   const bool ever = node.op == Op::f_ever;
-  // The finding's leaf names the rules; the node that uses it asks.
-  const auto& names = (node.op == Op::finding ? node : graph()[node.arguments[0]]).attributes.findings;
-  const auto run_of = [&](const std::string& name) -> const RuleRun* {  // the pack's rules are sorted by name
-    const auto run =
-        std::ranges::lower_bound(runs_, name, {}, [](const RuleRun& r) -> const std::string& { return r.rule().name; });
-    return run != runs_.end() && run->rule().name == name ? &*run : nullptr;
-  };
+  const Named& named = named_by(node);
   const auto answer = [&](const RuleRun& run, std::span<const Truth> answers, Slot slot) {
     if (ever) return run.ever(slot);
     return slot < answers.size() ? answers[slot] : Truth::unknown;
   };
-  const RuleRun* only = nullptr;
-  if (names.size() == 1) {
-    const auto id = static_cast<std::size_t>(&node - &graph()[NodeId{0}]);
-    found_.resize(pack_->graph->size(), no_run);
-    const bool lasting = id < found_.size();  // no script appended it
-    only = lasting && found_[id] != no_run ? &runs_[found_[id]] : run_of(names[0]);
-    if (lasting && only != nullptr) found_[id] = static_cast<std::uint16_t>(only - runs_.data());
-  }
-  if (names.size() == 1 && node.type.level != Level::job) {
+  if (node.type.level != Level::job) {  // it names one rule
     std::fill(out.begin(), out.end(), Truth::unknown);
-    if (only == nullptr) return;
-    const auto answers = only->answers(moment_.tick);
-    if (ever) std::generate(out.begin(), out.end(), [&, slot = Slot{0}]() mutable { return only->ever(slot++); });
+    if (named.empty()) return;
+    const auto answers = named.front()->answers(moment_.tick);
+    if (ever)
+      std::generate(out.begin(), out.end(), [&, slot = Slot{0}]() mutable { return named.front()->ever(slot++); });
     else std::copy_n(answers.begin(), std::min(answers.size(), out.size()), out.begin());
     return;
   }
   Truth all = Truth::no;
-  for (const std::string& name : names) {
-    const RuleRun* run = only != nullptr ? only : run_of(name);
-    if (!run) continue;
+  for (const RuleRun* run : named) {
     const auto answers = run->answers(moment_.tick);
     const Level per = run->rule().per;
     Truth any = Truth::no;

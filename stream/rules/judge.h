@@ -98,7 +98,7 @@ class Judge final : private Leaves {
 
   // Includes what scripted rules appended at this tick.
   [[nodiscard]] const Graph& graph() const noexcept { return scripts_->graph(); }
-  void run(const Scheduler::Due& due);
+  void run(Scheduler::Due due);
   [[nodiscard]] bool selects(const Rule& rule) const;  // whether the job has the labels that the rule asks for
   void evaluate(RuleIndex index);
   [[nodiscard]] bool observed() const;
@@ -125,11 +125,20 @@ class Judge final : private Leaves {
   void prepare();
   void adopt_frozen(const Judge& old, const RuleRun& before, RuleRun& now);
 
+  // The runs of the rules that a finding names, those that are here.
+  using Named = std::vector<const RuleRun*>;
+  const Named& named_by(const Node& finding);
   bool reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) override;
   Reading reading(const Node& reduction, const WindowSpec& window) override {
     return facts_.history.reading(reduction, window, moment_, facts_.coverage);
   }
-  bool same(const Reading& reading) override { return facts_.history.same(reading, moment_, facts_.coverage); }
+  Reading reading_of_finding(const Node& node) override;
+  bool same(const Reading& reading) override {
+    if (reading.content != Reading::of_finding) return facts_.history.same(reading, moment_, facts_.coverage);
+    return moment_.tick >= reading.from && std::ranges::all_of(named_[found_[reading.signal]], [&](const RuleRun* run) {
+             return run->unchanged_since() <= reading.from;
+           });
+  }
   [[nodiscard]] std::uint64_t texts() const override { return facts_.symbols.size(); }
   [[nodiscard]] double job_age() const override;
   void finding(const Node& node, std::span<Truth> out) override;
@@ -149,8 +158,10 @@ class Judge final : private Leaves {
   Moment moment_;
   Time tick_{};  // T of the current tick: that of the moment, but exactly E at the last
   std::vector<Truth> outcomes_;
-  static constexpr std::uint16_t no_run = 0xFFFF;
-  std::vector<std::uint16_t> found_;  // by node: the run of a finding, once it was looked up
+  static constexpr std::uint16_t not_looked_up = 0xFFFF;
+  std::vector<std::uint16_t> found_;  // by node, of a finding: its place in named_
+  std::vector<Named> named_;
+  Named named_by_script_;
   // The answers of scripted rules at the current tick: their outputs are nodes above the graph's mark.
   std::map<RuleIndex, Rule> script_answers_;
   std::size_t gaps_ = 0;    // of the log that counted at the last tick

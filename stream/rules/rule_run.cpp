@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ranges>
+#include <utility>
 
 namespace tocsin::stream {
 
@@ -47,7 +48,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
   repeats_ = 0;
 
   outcomes_.assign(outcomes.begin(), outcomes.end());
-  answers_ = outcomes_;
+  const std::vector<Truth> before = std::exchange(answers_, outcomes_);
   evaluated_.resize(outcomes_.size());
   known_.resize(outcomes_.size());
   ever_.resize(outcomes_.size());
@@ -67,7 +68,10 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
   known_sum_ += known_now;
   evaluated_sum_ += members;
   quiet_at_ = any_yes || !lives_.empty() ? 0 : topology.version();
-  if (quiet_at_ != 0) return false;
+  if (quiet_at_ != 0) {
+    if (answers_ != before) unchanged_since_ = tick;
+    return false;
+  }
   answered_yes_ |= any_yes;
 
   if (any_yes)
@@ -94,6 +98,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
                        !life.streak.hopes(rule_->fire);  // the lifecycle counts withheld members
     it = quiet ? lives_.erase(it) : std::next(it);
   }
+  if (answers_ != before) unchanged_since_ = tick;
   return !lives_.empty();
 }
 
@@ -182,6 +187,7 @@ void RuleRun::save(Writer& out) const {
 
 void RuleRun::load(Reader& in) {
   fields(*this, in);
+  unchanged_since_ = last_tick_;
   in(22, holds);
   in.list(state_tag, [&](Reader& field) {
     const auto name = field.get<std::string>(1);

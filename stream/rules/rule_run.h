@@ -63,6 +63,8 @@ class RuleRun {
   [[nodiscard]] std::span<const Truth> outcomes() const noexcept { return outcomes_; }
   // After fire and clear, as of the last tick at or before `tick`; unknown before the first.
   [[nodiscard]] std::span<const Truth> answers(Time tick) const;
+  // answers() are the same for each tick from this one on.
+  [[nodiscard]] Time unchanged_since() const noexcept { return unchanged_since_; }
   // Yes if it was ever on, no if known in 90 % of its evaluations, else unknown.
   [[nodiscard]] Truth ever(Slot slot) const;
   [[nodiscard]] bool fired() const noexcept { return fired_; }  // ever on, for any member
@@ -113,6 +115,7 @@ class RuleRun {
   const Rule* rule_;
   std::map<Slot, Life> lives_;
   std::vector<Truth> outcomes_, answers_;
+  Time unchanged_since_ = long_ago;                                   // answers_, as far as is known
   std::vector<std::pair<Time, std::vector<Truth>>> earlier_answers_;  // few
   Duration answer_memory_{};
   std::vector<std::uint32_t> evaluated_, known_;

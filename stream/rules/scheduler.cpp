@@ -72,8 +72,9 @@ Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start)
       const auto same = std::find_if(periods_.begin(), periods_.end(), [&](const Period& p) {
         return p.every == trigger.period && p.settle == rule.settle;
       });
-      if (same != periods_.end()) same->rules.push_back(index);
-      else periods_.push_back({trigger.period, rule.settle, {index}, first_after(start, trigger.period, phase_)});
+      if (same != periods_.end()) {
+        if (same->rules.back() != index) same->rules.push_back(index);
+      } else periods_.push_back({trigger.period, rule.settle, {index}, first_after(start, trigger.period, phase_)});
     }
   }
   find_next();
@@ -157,7 +158,9 @@ Scheduler::Due Scheduler::take_next() {
   const Time last = end_ == never ? never : row_end(end_, grid);
   for (Period& period : periods_) {
     if (period.over || period.next != due.tick || run_at(period) != due.run_at) continue;
-    for (const RuleIndex rule : period.rules) insert_sorted(due.rules, rule);
+    if (due.rules.empty()) due.rules = period.rules;
+    else
+      for (const RuleIndex rule : period.rules) insert_sorted(due.rules, rule);
     period.last = period.next;
     if (period.next >= last) {
       due.last = true;

@@ -201,7 +201,7 @@ SteadyRules::SteadyRules(const Pack& pack) : pack_(&pack), rules_(pack.rules.siz
     for (const NodeId id : pack.rules[i].hot) {
       const Node& node = (*pack.graph)[id];
       if (node.op == Op::freeze) rules_[i].freezes = true;
-      if (node.op == Op::f_now || node.op == Op::f_ever) rules_[i].findings.push_back({id, {}});
+      if (node.op == Op::f_now || node.op == Op::f_ever) rules_[i].findings.push_back({id, {}, {}});
       if (node.op != Op::state) continue;
       const auto& fields = pack.rules[i].state;
       const auto field = std::ranges::find(fields, node.attributes.field, &StateField::name);
@@ -227,6 +227,7 @@ bool SteadyRules::repeats(RuleIndex rule, Leaves& leaves, const Graph& graph) {
   if (!quiet(steady)) return false;
   if (steady.version != version_ || now_ > steady.until) return false;
   return std::ranges::all_of(steady.findings, [&](const Answers& before) {
+    if (leaves.same(before.reading)) return true;
     answers_.assign(before.values.size(), Truth::unknown);
     leaves.finding(graph[before.node], answers_);
     return answers_ == before.values;
@@ -264,6 +265,7 @@ void SteadyRules::look(Steady& steady, const Rule& rule, const Evaluator& evalua
     for (Answers& answers : steady.findings) {
       const Mask mask = evaluator.mask(answers.node);
       answers.values.assign(mask.begin(), mask.end());
+      answers.reading = leaves.reading_of_finding(evaluator.graph()[answers.node]);
     }
     return;
   }

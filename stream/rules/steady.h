@@ -34,6 +34,7 @@ class SteadyRules {
  private:
   struct Answers {  // of a finding, at the evaluation
     NodeId node{};
+    Leaves::Reading reading;
     std::vector<Truth> values;
   };
   struct Steady {

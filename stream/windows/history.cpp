@@ -170,14 +170,18 @@ Leaves::Reading History::reading(const Node& reduction, const WindowSpec& window
   Leaves::Reading reading;
   const Op op = column_of(reduction.op);
   const bool timed = window.span == WindowSpec::Span::time;
-  if (window.span == WindowSpec::Span::earlier || moment.attempt_end != never || op == Op::w_age ||
+  const SignalHistory* const signal = s.find(window.signal);
+  // Without any record, no member's is within or older than a limit.
+  const bool unseen = op != reduction.op && (signal == nullptr || !signal->arrivals.any());
+  if (window.span == WindowSpec::Span::earlier || moment.attempt_end != never || (op == Op::w_age && !unseen) ||
       op == Op::w_interval || op == Op::w_rate || op == Op::w_time_to || !wants(window.signal))
     return reading;
-  const SignalHistory* const signal = s.find(window.signal);
   const TimeRange range = time_range(window, moment.tick, moment.attempt_start);
   reading.from = moment.tick;
   reading.signal = static_cast<std::uint32_t>(window.signal);
-  if (signal != nullptr) reading.content = signal->version(), reading.until = signal->unchanged_until(window, range);
+  if (signal != nullptr) reading.content = signal->version();
+  if (op == Op::w_age) return reading.until = never, reading;
+  if (signal != nullptr) reading.until = signal->unchanged_until(window, range);
   const bool full = timed && window.full;
   if (full && range.from < moment.attempt_start)
     reading.until = std::min(reading.until, moment.attempt_start + window.over);

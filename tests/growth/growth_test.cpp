@@ -201,3 +201,23 @@ TEST_CASE("a job of one record takes at most 350 KiB, however many there are") {
   CHECK(bytes(10) < 350 * 1024);
   CHECK(bytes(100) < 350 * 1024);
 }
+TEST_CASE("a second of a job of 8 ranks computes few nodes, and one in silence next to none") {
+  Log log;
+  const bench::Load load{8, bench::gpu_signals, bench::rank_signals};
+  for (const auto& message : load.start()) log.consume(message, 0);
+  unsigned second = 0;
+  const auto nodes_in = [&](unsigned seconds, bool training) {
+    const std::uint64_t before = log.shard.counters().nodes;
+    for (const unsigned end = second + seconds; second < end;) {
+      ++second;
+      for (const auto& message : training ? load.second_of(second) : decltype(load.start()){})
+        log.consume(message, second + 0.001);
+      log.beat(second + 1);
+    }
+    return (log.shard.counters().nodes - before) / seconds;
+  };
+  (void)nodes_in(240, true);
+  CHECK(nodes_in(60, true) <= 45);
+  (void)nodes_in(3600, false);
+  CHECK(nodes_in(60, false) <= 10);
+}
