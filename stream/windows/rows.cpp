@@ -144,6 +144,8 @@ void Rows<T>::close_front() {
   while (used > 0 && is_absent(row.values[used - 1])) --used;
   const std::uint64_t head[2] = {marks_.digest, static_cast<std::uint64_t>(row.number)};
   marks_.digest = XXH3_64bits_withSeed(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
+  if (ever_.size() < row.values.size()) ever_.resize(row.values.size(), 0);
+  for (std::size_t slot = 0; slot < row.values.size(); ++slot) ever_[slot] = ever_[slot] != 0 || !is_absent(row.values[slot]) ? 1 : 0;
   if (row.number > marks_.floor) {
     drop_through(removed);
     closed_.push_back(Closed{row.number, std::move(row.values)});
@@ -174,6 +176,7 @@ void Rows<T>::take(Rows& other) {
   recent_ = std::exchange(other.recent_, {});
   find_due();
   closed_ = std::move(other.closed_);
+  ever_ = std::move(other.ever_);
   before_ = std::move(other.before_);
 }
 

@@ -73,6 +73,8 @@ class Rows {
 
   [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
   [[nodiscard]] const std::deque<Closed>& closed() const noexcept { return closed_; }
+  // Whether any row that closed held a value of the member: the reserved one's usually did not.
+  [[nodiscard]] bool ever(Slot slot) const noexcept { return slot < ever_.size() && ever_[slot] != 0; }
   // The index in closed() of the first row after `number`.
   [[nodiscard]] std::size_t after(RowNumber number) const noexcept;
   // Rows up to here were removed.
@@ -147,6 +149,7 @@ class Rows {
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
   std::vector<Open> open_;     // ascending
   std::deque<Closed> closed_;  // ascending
+  std::vector<std::uint8_t> ever_;
   std::vector<std::vector<T>> spare_values_;
   std::vector<std::vector<std::uint32_t>> spare_offsets_;
   struct Before {

@@ -188,7 +188,7 @@ void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, c
   }
   if (absences == 0) return;
   for (Slot slot = 0; slot < out.size(); ++slot)
-    if (slot >= held || is_absent(nearest[slot])) missing.push_back(slot);
+    if ((slot >= held || is_absent(nearest[slot])) && rows.ever(slot)) missing.push_back(slot);
   for (std::size_t i = 1; i < end - first && !missing.empty(); ++i) {
     const auto& values = rows.closed()[last ? end - 1 - i : first + i].values;
     std::erase_if(missing, [&](Slot slot) { return take(values, slot); });
@@ -285,9 +285,9 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
   const double row = seconds(rows.grid().length);
   const bool incremental = order_ && built_ && orders(reduction.op);
   const double half = seconds(reduction.window->over) / 2;
-  times.clear();
-  for (std::size_t r = first; r < end; ++r)
-    times.push_back(static_cast<double>(rows.closed()[r].number - rows.closed()[first].number) * row);
+  times.assign(count, 0.0);
+  for (std::size_t r = first; r < end && uses_times(reduction.op); ++r)
+    times[r - first] = static_cast<double>(rows.closed()[r].number - rows.closed()[first].number) * row;
   block.resize(together * count);
   for (std::size_t base = 0; base < out.size(); base += together) {
     const std::size_t width = std::min(together, out.size() - base);
@@ -303,7 +303,7 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
           continue;
         }
       }
-      if (!reduction.needs_cover() || covered(count, slot, reduction, row)) slots.push_back(slot);
+      if (rows.ever(slot) && (!reduction.needs_cover() || covered(count, slot, reduction, row))) slots.push_back(slot);
     }
     if (slots.empty()) continue;
     for (std::size_t r = 0; r < count; ++r) {
