@@ -93,7 +93,7 @@ Explained explained(const Evaluation& evaluation, stream::Slot slot) {
                 alert_text(evaluation, slot),
                 deciding_values(evaluation, slot),
                 {}};
-  const auto names = names_of(rule);
+  const auto names = names_of(evaluation);
   std::set<NodeId> ids(rule.hot.begin(), rule.hot.end());
   ids.insert(rule.cold.begin(), rule.cold.end());
   for (const NodeId id : ids) {

@@ -12,6 +12,7 @@
 
 #include "adapters/formats/printable.h"
 #include "stream/graph/evaluator.h"
+#include "stream/graph/time_range.h"
 #include "stream/rules/explanation.h"
 #include "stream/rules/members.h"
 #include "stream/values/units.h"
@@ -23,12 +24,11 @@ using stream::Level;
 using stream::NodeId;
 using stream::Shape;
 using Evaluation = stream::RuleEvaluation;
-using Names = std::map<NodeId, std::string>;
 
 // The first name; empty: it has none.
 std::string name_of(const Names& names, NodeId id) {
-  const auto name = names.find(id);
-  return name == names.end() ? "" : name->second.substr(0, name->second.find(' '));
+  const auto name = names.values.find(id);
+  return name == names.values.end() ? "" : name->second.substr(0, name->second.find(' '));
 }
 
 // Whether an operator stands in it outside of brackets.
@@ -74,15 +74,15 @@ std::set<NodeId> deciding(const Evaluation& evaluation, stream::Slot slot) {
 std::string operands(const Evaluation& evaluation, NodeId id, stream::Slot slot, const Names& names) {
   const stream::Graph& graph = evaluation.values.graph();
   std::string out;
+  if (!graph[id].attributes.findings.empty())
+    out = fmt::format("rule {}", fmt::join(graph[id].attributes.findings, ", "));
   for (NodeId argument : graph[id].arguments) {
     while (graph[argument].op == stream::Op::spread) argument = graph[argument].arguments[0];
     const stream::Node& node = graph[argument];
-    std::string text;
-    if (node.type.shape == Shape::finding) text = fmt::format("rule {}", fmt::join(node.attributes.findings, ", "));
-    else if (node.op != stream::Op::constant && node.type.shape != Shape::window)
-      text = (name_of(names, argument).empty() ? expression(graph, argument, names) : name_of(names, argument)) +
-             " = " + value_text(evaluation, argument, slot);
-    if (!text.empty()) out += (out.empty() ? "" : ", ") + text;
+    if (node.op == stream::Op::constant) continue;
+    const std::string name = name_of(names, argument);
+    out += (out.empty() ? "" : ", ") + (name.empty() ? expression(graph, argument, names) : name) + " = " +
+           value_text(evaluation, argument, slot);
   }
   return out;
 }
@@ -91,13 +91,17 @@ std::string operands(const Evaluation& evaluation, NodeId id, stream::Slot slot,
 
 std::string expression(const stream::Graph& graph, NodeId id, const Names& names) {
   constexpr std::size_t longest = 60;  // of a part
+  const auto bracketed = [](const std::string& text, bool operand) {
+    if (text.size() > longest) return std::string{"(…)"};
+    return operand && joined(text) ? "(" + text + ")" : text;
+  };
   return graph.expression(id, [&](NodeId part, bool operand) -> std::string {
+    if (const auto need = names.reads.find(id); part == id)
+      return need == names.reads.end() ? bracketed(graph.leaf(id), operand) : need->second;
     while (graph[part].op == stream::Op::spread) part = graph[part].arguments[0];
     if (graph[part].op == stream::Op::constant) return stream::format_number(graph[part].attributes.number, 'g', 6);
     if (std::string name = name_of(names, part); !name.empty()) return name;
-    const std::string inner = expression(graph, part, names);
-    if (inner.size() > longest) return "(…)";
-    return operand && joined(inner) ? "(" + inner + ")" : inner;
+    return bracketed(expression(graph, part, names), operand);
   });
 }
 
@@ -128,14 +132,19 @@ std::string value_text(const Evaluation& evaluation, NodeId id, stream::Slot slo
   return "[" + all + "]";
 }
 
-Names names_of(const stream::Rule& rule) {
+Names names_of(const Evaluation& evaluation) {
+  const stream::Rule& rule = evaluation.rule;
+  const stream::Graph& graph = evaluation.values.graph();
   Names names;
-  for (const auto& [need, node] : rule.needs) names[node] = "job." + need;
+  for (const auto& [need, node] : rule.needs)
+    for (const auto* nodes : {&rule.hot, &rule.cold})
+      for (const NodeId id : *nodes)
+        if (stream::reads_same(graph[id], graph[node])) names.reads[id] = "job." + need;
   for (const auto& output : rule.outputs) {
-    std::string& name = names[output.node];
+    std::string& name = names.values[output.node];
     name = name.empty() ? output.name : name + " " + output.name;
   }
-  for (const auto& local : rule.locals) names.emplace(local.node, local.name);
+  for (const auto& local : rule.locals) names.values.emplace(local.node, local.name);
   return names;
 }
 
@@ -145,7 +154,7 @@ std::string why_unknown(const Evaluation& evaluation, NodeId id, stream::Slot sl
 
 std::string deciding_values(const Evaluation& evaluation, stream::Slot slot) {
   if (evaluation.rule.scripted) return "";
-  const auto names = names_of(evaluation.rule);
+  const auto names = names_of(evaluation);
   std::string out;
   for (const NodeId id : deciding(evaluation, slot)) {
     out += fmt::format("  {:<48} {:<8} {}\n", formats::printable(expression(evaluation.values.graph(), id, names)),

@@ -16,11 +16,14 @@ namespace tocsin::adapters::cli {
 [[nodiscard]] std::string value_text(const stream::RuleEvaluation& evaluation, stream::NodeId id, stream::Slot slot);
 // The signals that are missing where the value is unknown, with the reason; empty: it is known.
 [[nodiscard]] std::string why_unknown(const stream::RuleEvaluation& evaluation, stream::NodeId id, stream::Slot slot);
-// The author's name of a node: that of a need, of a value that evaluate returned, of a local variable, or none.
-[[nodiscard]] std::map<stream::NodeId, std::string> names_of(const stream::Rule& rule);
+// The author's names: of nodes, those of values that evaluate returned and of local variables; of what a node reads,
+// that of the need.
+struct Names {
+  std::map<stream::NodeId, std::string> values, reads;
+};
+[[nodiscard]] Names names_of(const stream::RuleEvaluation& evaluation);
 // As the author wrote it: of names and numbers, with what has no name written out where that is short.
-[[nodiscard]] std::string expression(const stream::Graph& graph, stream::NodeId id,
-                                     const std::map<stream::NodeId, std::string>& names);
+[[nodiscard]] std::string expression(const stream::Graph& graph, stream::NodeId id, const Names& names);
 // What made the rule say what it says of the member, a line for each mask that decided, with the values that it was
 // made of. Empty: the rule is a script.
 [[nodiscard]] std::string deciding_values(const stream::RuleEvaluation& evaluation, stream::Slot slot);

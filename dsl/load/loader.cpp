@@ -92,22 +92,21 @@ struct Load {
     texts_of_script(source, rule);
   }
 
-  // The windows that a compiled rule reads stand for its needs: one may be held, or known from fewer values. Of a need
-  // that is only filtered the window itself is not kept.
-  void name_read_windows(stream::Rule& rule) const {
-    std::vector<std::pair<std::string, stream::NodeId>> read;
-    for (const auto& [name, need] : rule.needs)
-      for (const auto* nodes : {&rule.hot, &rule.cold})
-        for (const stream::NodeId id : *nodes) {
-          const auto &window = (*graph)[id].attributes.window, &of = (*graph)[need].attributes.window;
-          if (id == need || (window && of && stream::same_values(*window, *of))) read.emplace_back(name, id);
-        }
-    rule.needs = std::move(read);
+  // A need of a compiled rule is no node of its own: one that reads it stands for it.
+  void find_readers(stream::Rule& rule) const {
+    std::vector<stream::NodeId> nodes{rule.hot};
+    nodes.insert(nodes.end(), rule.cold.begin(), rule.cold.end());
+    std::erase_if(rule.needs, [&](auto& need) {
+      const auto reader = std::ranges::find_if(
+          nodes, [&](stream::NodeId id) { return stream::reads_same((*graph)[id], (*graph)[need.second]); });
+      if (reader != nodes.end()) need.second = *reader;
+      return reader == nodes.end();
+    });
   }
   // Drops what tracing made on the way: steps of a longer expression, constants that were folded.
   void drop_unused_nodes() {
     for (stream::Rule& rule : pack->rules)
-      if (!rule.scripted) name_read_windows(rule);
+      if (!rule.scripted) find_readers(rule);
     std::vector<stream::NodeId> roots{of_scripts};
     each_node([&](const stream::NodeId& node) { roots.push_back(node); });
     const auto now = graph->keep(roots);

@@ -271,7 +271,7 @@ struct Trace {
       if (node.op == Op::w_last || node.op == Op::w_first || node.op == Op::w_count || node.op == Op::w_age ||
           node.op == Op::w_interval)
         return false;
-      const auto& of = graph()[node.arguments[0]].attributes.window;
+      const auto& of = node.attributes.window;
       return of && stream::same_values(*of, window) && of->least == window.least;
     };
     return std::any_of(rule.hot.begin(), rule.hot.end(), asks) || std::any_of(rule.cold.begin(), rule.cold.end(), asks);

@@ -67,8 +67,8 @@ void Evaluator::State::leaf(NodeId id, const NodeStep& of) {
   }
   const bool compares = mask_of_window(of);
   Column other;
-  if (of.arity > 1 && !compares) {
-    const NodeId argument = of.arguments[1];
+  if (of.arity > 0 && !compares) {
+    const NodeId argument = of.arguments[0];
     flatten(argument);
     other = column(argument);
     if (const Level level = graph->step(argument).level; coarse(level) && level != of.level) {
@@ -76,7 +76,7 @@ void Evaluator::State::leaf(NodeId id, const NodeStep& of) {
       other = between;
     }
   }
-  const WindowSpec& window = *(*graph)[of.arguments[0]].attributes.window;
+  const WindowSpec& window = *node.attributes.window;
   fresh_constant = leaves->reduce(node, window, other, fresh_column);
   readings[of.reading] = leaves->reading(node, window);
   if (compares) compare_window(of);
@@ -87,9 +87,9 @@ void Evaluator::State::compare_window(const NodeStep& of) {
   const Kernels& kernel = kernels();
   const double nothing = 0;
   Operand limit{&nothing, true};
-  if (of.arity > 1) {
-    flatten(of.arguments[1]);
-    limit = number(of.arguments[1]);
+  if (of.arity > 0) {
+    flatten(of.arguments[0]);
+    limit = number(of.arguments[0]);
     if (!limit.one_for_all && std::exchange(fresh_constant, false))
       std::fill(fresh_column.begin() + 2, fresh_column.end(), fresh_column[1]);
   }

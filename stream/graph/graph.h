@@ -162,7 +162,10 @@ class Graph {
   [[nodiscard]] std::vector<NodeId> reach(std::span<const NodeId> roots) const;
   // Drops the nodes that `roots` do not need. Gives the new id of each node that it keeps.
   std::unordered_map<NodeId, NodeId> keep(std::span<const NodeId> roots);
-  // "%2 / %5", with what `written` gives for each argument. `operand`: an operator or a word stands beside it.
+  // The window that a node reduces, or the findings that it asks.
+  [[nodiscard]] std::string leaf(NodeId id) const;
+  // "%2 / %5", with what `written` gives for each argument, and with the node's own id for its leaf. `operand`: an
+  // operator or a word stands beside it.
   using Written = std::function<std::string(NodeId argument, bool operand)>;
   [[nodiscard]] std::string expression(NodeId id, const Written& written) const;
   // One line: "%6 = %2 / %5  per gpu  ratio".

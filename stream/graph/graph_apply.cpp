@@ -165,7 +165,7 @@ const std::vector<std::string>* Graph::Application::closed_values(NodeId id) con
   const Node& node = graph[id];
   if (node.op == Op::spread || node.op == Op::freeze) return closed_values(node.arguments[0]);
   if (node.op != Op::w_last && node.op != Op::w_first) return nullptr;
-  const SignalDefinition& signal = graph.signals()[graph[node.arguments[0]].attributes.window->signal];
+  const SignalDefinition& signal = graph.signals()[node.attributes.window->signal];
   return signal.kind == SignalKind::state && !signal.values.empty() ? &signal.values : nullptr;
 }
 
@@ -291,7 +291,8 @@ Result<NodeId> Graph::Application::run() {
     case Op::f_now:
     case Op::f_ever:
       if (auto fine = want(0, Shape::finding); !fine) return fine.error();
-      return make({Shape::mask, type(0).level, "none"});
+      attributes.findings = at(0).attributes.findings;
+      return graph.intern(Node{op, {Shape::mask, type(0).level, "none"}, {}, std::move(attributes)});
     case Op::add: return columns("be added to");
     case Op::subtract: return columns("be subtracted with");
     case Op::multiply:

@@ -27,6 +27,14 @@ std::string shown_window(const WindowSpec& spec, const SignalTable& signals) {
 
 }  // namespace
 
+std::string Graph::leaf(NodeId id) const {
+  const Attributes& a = (*this)[id].attributes;
+  if (a.window) return shown_window(*a.window, *signals_);
+  std::string text = "finding";
+  for (const std::string& rule : a.findings) text += " " + rule;
+  return text;
+}
+
 std::string Graph::expression(NodeId id, const Written& written) const {
   const Node& node = (*this)[id];
   const Operation& entry = operation(node.op);
@@ -35,12 +43,9 @@ std::string Graph::expression(NodeId id, const Written& written) const {
   std::string text;
   switch (node.op) {
     case Op::constant: text += shown(a.number); break;
-    case Op::window: text += shown_window(*a.window, *signals_); break;
     case Op::state: text += "state." + a.field; break;
-    case Op::finding:
-      text += "finding";
-      for (const std::string& rule : a.findings) text += " " + rule;
-      break;
+    case Op::window:
+    case Op::finding: text += leaf(id); break;
     case Op::negate: text += std::string{entry.name} + operand(0); break;
     case Op::add:
     case Op::subtract:
@@ -65,7 +70,9 @@ std::string Graph::expression(NodeId id, const Written& written) const {
       std::string inside;
       const auto list = [&inside](std::string item) { inside += (inside.empty() ? "" : ", ") + std::move(item); };
       const bool function = entry.takes == Takes::columns;
-      for (std::size_t i = function ? 0 : 1; i < node.arguments.size(); ++i) list(written(node.arguments[i], false));
+      const bool reads = a.window || !a.findings.empty();
+      for (std::size_t i = function || reads ? 0 : 1; i < node.arguments.size(); ++i)
+        list(written(node.arguments[i], false));
       if (a.number != 0) list(shown(a.number));
       for (const Scalar& value : a.values) list(shown(value));
       if (!a.field.empty()) list('"' + a.field + '"');
@@ -75,7 +82,8 @@ std::string Graph::expression(NodeId id, const Written& written) const {
           for (const std::string& coordinate : coordinates(*a.peers)) group += " " + coordinate;
         list('"' + group + '"');
       }
-      if (!function) text += (node.arguments.empty() ? "job" : operand(0)) + ":";  // job:age() has no argument
+      if (reads) text += written(id, true) + ":";
+      else if (!function) text += (node.arguments.empty() ? "job" : operand(0)) + ":";  // job:age() has no argument
       text += std::string{word} + "(" + inside + ")";
     }
   }
@@ -84,8 +92,10 @@ std::string Graph::expression(NodeId id, const Written& written) const {
 
 std::string Graph::describe(NodeId id) const {
   const Node& node = (*this)[id];
-  const auto place = [](NodeId other, bool) { return "%" + std::to_string(static_cast<std::uint32_t>(other)); };
-  std::string text = place(id, false) + " = " + expression(id, place);
+  const auto place = [](NodeId other) { return "%" + std::to_string(static_cast<std::uint32_t>(other)); };
+  std::string text = place(id) + " = " + expression(id, [&](NodeId other, bool) {
+                       return other == id ? "(" + leaf(id) + ")" : place(other);
+                     });
   text += "  per " + std::string{name(node.type.level)} + "  ";
   text += node.type.shape == Shape::column ? node.type.unit : std::string{name(node.type.shape)};
   return text;

@@ -151,7 +151,8 @@ std::string Graph::Application::unit_over_time(const std::string& unit, const Si
 Result<NodeId> Graph::Application::reduced(WindowSpec spec, Type type_of, Attributes kept) {
   const std::optional<RuleIndex> freeze = std::exchange(spec.freeze, std::nullopt);
   if (known_from_one(column_of(op), kept.number)) spec.least = 0;
-  arguments[0] = graph.window(std::move(spec));
+  arguments.erase(arguments.begin());
+  kept.window = std::move(spec);
   const NodeId id = graph.intern(Node{op, type_of, arguments, std::move(kept)});
   if (!freeze) return id;
   Attributes of_rule;

@@ -27,6 +27,13 @@ struct TimeRange {
          a.filters == b.filters;
 }
 
+// Whether two nodes read the same: values of a window, or findings.
+[[nodiscard]] inline bool reads_same(const Node& a, const Node& b) {
+  const auto &one = a.attributes.window, &other = b.attributes.window;
+  if (one && other) return same_values(*one, *other);
+  return !one && !other && !a.attributes.findings.empty() && a.attributes.findings == b.attributes.findings;
+}
+
 // From how many values on a window is known, if coverage does not decide it.
 [[nodiscard]] inline std::size_t least_of(const WindowSpec& window) noexcept {
   if (window.least != 0) return window.least;

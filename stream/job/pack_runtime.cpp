@@ -12,9 +12,7 @@ Retention find_retained(const Pack& pack, std::string_view subject) {
     const auto id = static_cast<NodeId>(i);
     const Node& node = graph[id];
     if (!judged.empty() && !judged[i]) continue;
-    if (node.op == Op::window) windows.push_back(id);
-    if (!node.arguments.empty() && node.op != Op::window && graph[node.arguments[0]].op == Op::window)
-      reductions.push_back(id);
+    if (node.attributes.window) (node.op == Op::window ? windows : reductions).push_back(id);
   }
   for (const Rule& rule : pack.rules)
     for (const auto& [name, node] : rule.needs)

@@ -99,7 +99,7 @@ void Explanation::decided_without(NodeId id, Slot slot, const Assumed& assumed) 
     for (const std::string& signal : missing(node.arguments[0], rule_->per, slot)) assumed(signal, "a default is used");
   if (joins_masks(node.op)) return joined_without(node, slot, assumed);
   if (column_of(node.op) != node.op && unknown(id, Shape::column, rule_->per, slot))
-    assumed(graph_->signals()[(*graph_)[node.arguments[0]].attributes.window->signal].name, "assumed no");
+    assumed(graph_->signals()[node.attributes.window->signal].name, "assumed no");
 }
 
 // What stands for an unknown mask matters only where no other mask decides.
@@ -153,22 +153,14 @@ std::vector<std::string> Explanation::missing(NodeId root, Level level, Slot slo
     if (!seen.insert(id).second) continue;
     const Node& node = (*graph_)[id];
     if (!unknown(id, node.type.shape, level, slot)) continue;
-    bool leaf = false;
-    for (const NodeId argument : node.arguments) {
-      const Node& from = (*graph_)[argument];
-      if (from.type.shape == Shape::window && from.attributes.window) {
-        names.insert(graph_->signals()[from.attributes.window->signal].name + (why ? why(id, level, slot) : ""));
-        leaf = true;
-      } else if (from.type.shape == Shape::finding) {
-        for (const auto& rule : from.attributes.findings) {
-          const auto missed = missed_by_ ? missed_by_(rule) : std::vector<std::string>{};
-          names.insert(missed.begin(), missed.end());
-          if (missed.empty()) names.insert("finding " + rule);
-        }
-        leaf = true;
-      }
+    const auto& window = node.attributes.window;
+    if (window) names.insert(graph_->signals()[window->signal].name + (why ? why(id, level, slot) : ""));
+    for (const auto& rule : node.attributes.findings) {
+      const auto missed = missed_by_ ? missed_by_(rule) : std::vector<std::string>{};
+      names.insert(missed.begin(), missed.end());
+      if (missed.empty()) names.insert("finding " + rule);
     }
-    if (!leaf || node.op == Op::w_time_to) open.insert(open.end(), node.arguments.begin(), node.arguments.end());
+    if (!window || node.op == Op::w_time_to) open.insert(open.end(), node.arguments.begin(), node.arguments.end());
   }
   return {names.begin(), names.end()};
 }

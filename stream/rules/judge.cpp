@@ -299,10 +299,8 @@ const Judge::Named& Judge::named_by(const Node& finding) {
   const bool lasting = id < pack_->graph->size();  // no script appended it
   found_.resize(pack_->graph->size(), not_looked_up);
   if (lasting && found_[id] != not_looked_up) return named_[found_[id]];
-  // The finding's leaf names the rules; the node that uses it asks.
-  const Node& leaf = finding.op == Op::finding ? finding : graph()[finding.arguments[0]];
   Named runs;
-  for (const std::string& name : leaf.attributes.findings) {
+  for (const std::string& name : finding.attributes.findings) {
     const auto run = std::ranges::lower_bound(  // the pack's rules are sorted by name
         runs_, name, {}, [](const RuleRun& r) -> const std::string& { return r.rule().name; });
     if (run != runs_.end() && run->rule().name == name) runs.push_back(&*run);

@@ -49,7 +49,7 @@ std::vector<std::string> Judge::missed_by(const Rule& rule, const std::string& f
 
 std::string Judge::why_unknown(NodeId reduction, Level level, Slot slot) {
   const Node& node = graph()[reduction];
-  const WindowSpec& window = *graph()[node.arguments[0]].attributes.window;
+  const WindowSpec& window = *node.attributes.window;
   const std::string& source = pack_->signals[window.signal].source;
   const Topology& topology = facts_.topology;
   const Level of = node.type.level;

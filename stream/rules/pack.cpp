@@ -45,10 +45,8 @@ std::vector<bool> judged_nodes(const Pack& pack, std::string_view subject) {
   for (const NodeId node : graph.reach(of_cluster)) used[static_cast<std::size_t>(node)] = false;
   for (const NodeId node : graph.reach(judged)) used[static_cast<std::size_t>(node)] = true;
   for (std::size_t i = 0; i < used.size(); ++i) {
-    const Node& node = graph[static_cast<NodeId>(i)];
-    const Node& window = node.op != Op::window && !node.arguments.empty() ? graph[node.arguments[0]] : node;
-    if (window.op == Op::window && !signals[static_cast<std::size_t>(window.attributes.window->signal)])
-      used[i] = false;
+    const auto& window = graph[static_cast<NodeId>(i)].attributes.window;
+    if (window && !signals[static_cast<std::size_t>(window->signal)]) used[i] = false;
   }
   return used;
 }

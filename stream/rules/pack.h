@@ -110,8 +110,9 @@ struct Rule {
   std::vector<std::string> peers;
   std::map<std::string, Scalar> params;
   std::vector<StateField> state;
-  std::vector<SignalId> signals;                      // of its needs
-  std::vector<std::pair<std::string, NodeId>> needs;  // name and window (or finding) node
+  std::vector<SignalId> signals;  // of its needs
+  // Name and window (or finding) node; of a compiled rule, a node that reads it.
+  std::vector<std::pair<std::string, NodeId>> needs;
 
   Duration settle{};  // L: the largest lateness of its needs and of every rule that it reaches through findings and
                       // yields_to

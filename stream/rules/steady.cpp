@@ -97,9 +97,9 @@ class Comparison {
 Way Comparison::of_window(NodeId id, const Node& node) const {
   const bool grows = column_of(node.op) == Op::w_age;
   // The rate of events since the attempt's start falls from tick to tick.
-  if (!grows && node.op != Op::w_rate) return all_fixed(node, 1) ? Way::fixed : Way::any;
+  if (!grows && node.op != Op::w_rate) return all_fixed(node, 0) ? Way::fixed : Way::any;
   if (std::ranges::none_of(now_.column(id), [](double x) { return is_number(x); })) return Way::fixed;
-  if (!all_fixed(node, 1)) return Way::any;  // the limit of an age
+  if (!all_fixed(node, 0)) return Way::any;  // the limit of an age
   return !grows ? Way::any : node.op == Op::w_within ? Way::down : Way::up;
 }
 

@@ -20,9 +20,7 @@ Retention::Retention(const Graph& graph, std::span<const NodeId> reductions, std
     if (const auto& window = graph[id].attributes.window) ask(*window);
   for (const NodeId id : reductions) {
     const Node& node = graph[id];
-    const auto* window = node.arguments.empty() ? nullptr : &graph[node.arguments[0]].attributes.window;
-    if (window == nullptr || !*window) continue;
-    if (Asked* need = ask(**window)) {
+    if (Asked* need = ask(*node.attributes.window)) {
       need->demand.add(column_of(node.op), node.attributes.number);
       need->declared = true;
     }

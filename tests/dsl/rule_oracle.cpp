@@ -18,15 +18,16 @@ using stream::Shape;
 RuleOracle::RuleOracle(const stream::Pack& pack, const RandomLog& log)
     : pack_(pack),
       log_(log),
-      windows_(*pack.graph, {pack.signals, log.start, log.records,
-                             [this](std::string_view source, Level level, stream::Slot slot, stream::Time from,
-                                    stream::Time to) { return log_.was_covered(source, level, slot, from, to, now_); },
-                             [this](const std::string& text) { return symbol(text); },
-                             [this](double number) {
-                               for (const auto& [text, known] : log_.symbols)
-                                 if (known == number) return text;
-                               return std::string{};
-                             }}) {
+      windows_({pack.signals, log.start, log.records,
+                [this](std::string_view source, Level level, stream::Slot slot, stream::Time from, stream::Time to) {
+                  return log_.was_covered(source, level, slot, from, to, now_);
+                },
+                [this](const std::string& text) { return symbol(text); },
+                [this](double number) {
+                  for (const auto& [text, known] : log_.symbols)
+                    if (known == number) return text;
+                  return std::string{};
+                }}) {
   for (const stream::Rule& rule : pack.rules) {
     alerts_.emplace_back(rule);
     for (const auto& field : rule.state)
@@ -58,16 +59,16 @@ oracle::Column RuleOracle::window(NodeId id, const stream::Node& node, const ora
     const bool right = text ? (expected ? symbol(run_->text(value)) == expected : stream::is_absent(value))
                             : oracle::near(node.op, expected, value);
     if (!right && wrong_.size() < 8)
-      wrong_.push_back(pack_.graph->describe(id) + " of " + pack_.graph->describe(node.arguments[0]) + " slot " +
-                       std::to_string(slot) + " at " + std::to_string(stream::seconds(run_->tick - log_.start)) + ": " +
-                       std::to_string(value) + ", expected " + (expected ? std::to_string(*expected) : "none"));
+      wrong_.push_back(pack_.graph->describe(id) + " slot " + std::to_string(slot) + " at " +
+                       std::to_string(stream::seconds(run_->tick - log_.start)) + ": " + std::to_string(value) +
+                       ", expected " + (expected ? std::to_string(*expected) : "none"));
     column.push_back(text || !right ? expected : oracle::number_of(value));
   }
   return column;
 }
 
 oracle::Mask RuleOracle::finding(const stream::Node& node) {
-  const auto& names = pack_.graph->operator[](node.arguments[0]).attributes.findings;
+  const auto& names = node.attributes.findings;
   const auto answer = [&](std::size_t rule, std::size_t member) {
     return node.op == Op::f_ever ? alerts_[rule].ever(member) : alerts_[rule].now(member, run_->tick);
   };

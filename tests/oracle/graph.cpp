@@ -101,7 +101,7 @@ GraphOracle::Value GraphOracle::compute(NodeId id) {
   Value made{node.type.level, {}, {}};
   if (stream::operation(node.op).on == Shape::window && node.op != Op::window) {
     Column goal;
-    for (std::size_t slot = 0; node.arguments.size() > 1 && slot < n; ++slot) goal.push_back(argument(node, 1, slot));
+    for (std::size_t slot = 0; !node.arguments.empty() && slot < n; ++slot) goal.push_back(argument(node, 0, slot));
     made.numbers = leaves_.window(id, node, goal);
     for (std::size_t slot = 0; node.type.shape == Shape::mask && slot < n; ++slot)
       made.answers.push_back(answer_of_window(node, made.numbers[slot], goal.empty() ? Number{} : goal[slot]));

@@ -54,7 +54,7 @@ Time turn(const Record& record, const SignalDefinition& definition) {
 
 }  // namespace
 
-WindowOracle::WindowOracle(const stream::Graph& graph, Facts facts) : graph_(graph), facts_(std::move(facts)) {
+WindowOracle::WindowOracle(Facts facts) : facts_(std::move(facts)) {
   for (const Record& record : facts_.records) by_member_[{record.signal, record.slot}].push_back(&record);
 }
 
@@ -252,7 +252,7 @@ Number WindowOracle::of_panes(const Node& reduction, const WindowSpec& window, T
 }
 
 Number WindowOracle::reduce(const Node& reduction, Number goal, Slot slot, Time tick, Time now) const {
-  const WindowSpec& window = *graph_[reduction.arguments[0]].attributes.window;
+  const WindowSpec& window = *reduction.attributes.window;
   const SignalDefinition& definition = facts_.signals[window.signal];
   const Op op = stream::column_of(reduction.op);
   if (op == Op::w_count && reduction.op != op) {

@@ -41,7 +41,7 @@ struct Facts {
 // The reductions of windows, computed from the records anew at every tick, without a thought for cost.
 class WindowOracle {
  public:
-  WindowOracle(const stream::Graph& graph, Facts facts);
+  explicit WindowOracle(Facts facts);
   // What the reduction is of this member at a tick, seeing records that arrived before `now`.
   [[nodiscard]] Number reduce(const stream::Node& reduction, Number goal, stream::Slot slot, stream::Time tick,
                               stream::Time now) const;
@@ -67,7 +67,6 @@ class WindowOracle {
   [[nodiscard]] bool passes(const Record& event, const stream::WindowSpec& window) const;
   [[nodiscard]] bool coverage(stream::SignalId signal, stream::Slot slot, stream::Time from, stream::Time to) const;
 
-  const stream::Graph& graph_;
   Facts facts_;
   std::map<std::pair<std::string, stream::Slot>, std::vector<const Record*>> by_member_;
 };

@@ -45,8 +45,7 @@ bool approximate(const Recorded& recorded, const Recorded::Reduction& r) {
 void compare_with_oracle(Recorded& recorded, const std::vector<Record>& records, std::uint64_t seed) {
   recorded.coverage.extend("collector", Level::job, 0, at(0));
   for (double t = 0; t < 2000; t += 20) recorded.coverage.extend("collector", Level::job, 0, at(t));
-  const tocsin::oracle::WindowOracle oracle{*recorded.graph,
-                                            {recorded.table, recorded.start, records, [](auto&&...) { return true; },
+  const tocsin::oracle::WindowOracle oracle{{recorded.table, recorded.start, records, [](auto&&...) { return true; },
                                              [](const std::string&) { return std::nullopt; }}};
   History history = recorded.open();
   recorded.next_tick = at(5);

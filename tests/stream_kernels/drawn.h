@@ -169,12 +169,11 @@ class DrawnLeaves : public Leaves {
 // The same for the oracle, which has no form of its own for a frozen value.
 class DrawnForOracle : public oracle::Leaves {
  public:
-  DrawnForOracle(const Graph& graph, const World& world, const DrawnLeaves& leaves)
-      : graph_(graph), world_(world), leaves_(leaves) {}
+  DrawnForOracle(const World& world, const DrawnLeaves& leaves) : world_(world), leaves_(leaves) {}
 
   oracle::Column window(NodeId, const Node& node, const oracle::Column& goal) override {
     if (node.op == Op::w_time_to) return goal;
-    return numbers(leaves_.reduction(node, *graph_[node.arguments[0]].attributes.window, world_.size(node.type.level)));
+    return numbers(leaves_.reduction(node, *node.attributes.window, world_.size(node.type.level)));
   }
   oracle::Mask finding(const Node& node) override {
     oracle::Mask answers;
@@ -199,7 +198,6 @@ class DrawnForOracle : public oracle::Leaves {
     for (const double value : values) column.push_back(oracle::number_of(value));
     return column;
   }
-  const Graph& graph_;
   const World& world_;
   const DrawnLeaves& leaves_;
 };

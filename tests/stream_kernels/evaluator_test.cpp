@@ -141,7 +141,7 @@ TEST_CASE("a graph gives what computing it member by member gives, while topolog
         if (random.below(2) == 0 && !roots.empty()) evaluator.run_with_needs(roots[random.below(roots.size())]);
         evaluator.run(all);
         for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
-        DrawnForOracle drawn{graph, world, leaves};
+        DrawnForOracle drawn{world, leaves};
         oracle::GraphOracle oracle{graph, world, drawn};
         for (const NodeId id : all) {
           if (graph[id].type.shape != Shape::column && graph[id].type.shape != Shape::mask) continue;
