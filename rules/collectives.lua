@@ -19,13 +19,13 @@ rule "collective_waits" {
   -- `least` more than `k` times the longest wait of ten minutes, at most `most`. The first `few` collectives wait for
   -- ranks that start: nothing tells how long this job's ranks take to download, or to wait for each other's files.
   params = { k = 1.5, least = "5s", most = "10m", start = "5m", few = 20, begun = "16s" },
-  state = { usual = 0 },      -- seconds; a wait that goes on does not count for its own limit
+  state = { limit = 300 },      -- seconds; a wait that goes on does not count for its own limit
   evaluate = function(job, p, state)
-    local lately = (job.usual:max():max("job") / "1s"):fill(0)
-    state.usual  = job.open:last():above(p.begun):surely():choose(state.usual, lately)
-    local own   = least(p.k * state.usual * "1s" + p.least, p.most)
+    local usual = job.usual:max():max("job"):fill(0)
     local young = job.launched:last():max("job"):below(p.few):surely()
-    return job.open:last():above(young:choose(p.start, own))
+    local limit = young:choose(p.start, least(p.k * usual + p.least, p.most))
+    state.limit = job.open:last():above(p.begun):surely():choose(state.limit, limit)
+    return job.open:last():above(state.limit)
   end,
 }
 

@@ -59,7 +59,7 @@ rule "rank_elsewhere" {
 }
 
 rule "gpu_cold" {
-  severity = "none", per = "rank", every = "5s",
+  severity = "none", per = "gpu", every = "5s",
   summary = "GPU is idle while others spin in a kernel",
   needs = {
     gr      = signal "gr_engine_active" { over = "30s" },
@@ -68,7 +68,7 @@ rule "gpu_cold" {
   },
   params = { cold = 0.05, spin = 0.9, work = 0.2 },
   evaluate = function(job, p)
-    local gr       = job.gr:mean():fill(job.gr_long:last()):at("rank")
+    local gr       = job.gr:mean():fill(job.gr_long:last())
     local spinning = gr:above(p.spin) & job.sm:mean():below(p.work):maybe()
     return gr:below(p.cold) & spinning:any("job")
   end,
@@ -76,7 +76,7 @@ rule "gpu_cold" {
 
 -- Kernels that only wait draw hardly more power than an idle GPU. A save of rank 0 looks the same for minutes.
 rule "gpu_dark" {
-  severity = "none", per = "rank", every = "5s",
+  severity = "none", per = "gpu", every = "5s",
   summary = "GPU was idle for five minutes, and all others were busy and drew hardly more power",
   needs = {
     gr    = signal "gr_engine_active" { over = "5m" },
@@ -85,33 +85,29 @@ rule "gpu_dark" {
   },
   params = { cold = 0.05, spin = 0.9, draw = 2 },
   evaluate = function(job, p)
-    local dark   = job.gr:max():at("rank"):below(p.cold) & ~job.works:now():surely()
-    local power  = job.power:mean():at("rank")
-    local pinned = job.gr:min():at("rank"):above(p.spin) & power:below(p.draw * power:min("job"))
+    local dark   = job.gr:max():below(p.cold) & ~job.works:now():any("gpu"):surely()
+    local power  = job.power:mean()
+    local pinned = job.gr:min():above(p.spin) & power:below(p.draw * power:min("job"))
     return dark & pinned:any("job") & (dark | pinned):all("job")
   end,
 }
 
--- Collectors that report once a minute sample each rank at another time: the kind of a hang is decided once every
--- value that is younger than it is due. A rank without one by then is silent, which is evidence as well.
+-- Collectors that report once a minute sample each rank at another time: the kind of a hang is decided once the usual
+-- interval of each has passed. A rank without a value by then is silent, which is evidence as well.
 rule "collectors_reported" {
   severity = "none", per = "job", every = "5s",
   summary = "Every collector has reported since the last step, or is overdue",
   needs = {
     step     = signal "step"                { over = "attempt" },
     launched = signal "collective_launched" { over = "attempt" },
-    state    = signal "process_state"       { over = "attempt" },
     cpu      = signal "process_cpu"         { over = "30s" },
     gr       = signal "gr_engine_active"    { over = "5m" },
   },
-  params = { overdue = "3m" },
   evaluate = function(job, p)
     local standing = job.step:age():min("job"):fill(job.launched:age():min("job"))
-    local function due(window)      -- a number: its usual interval is over
-      return (~window:seen() | standing:above(1.2 * window:interval()):surely()):all("job")
-    end
-    local reported = (~job.state:seen() | job.state:age():below(standing):surely()):all("job")
-    return due(job.launched) & due(job.cpu) & due(job.gr) & (reported | standing:above(p.overdue))
+    local function interval(window) return window:interval():max("job") end
+    local longest = greatest_known(interval(job.launched), interval(job.cpu), interval(job.gr))
+    return standing:above(1.2 * longest):maybe()
   end,
 }
 
@@ -156,7 +152,7 @@ rule "collective_hang" {
     local behind, halted   = job.behind:now():surely(), job.halted:now():surely()
     local elsewhere        = job.elsewhere:now():surely() & ~halted:any("job")
     local dark             = job.dark:now():surely()
-    local cold             = job.cold:now():surely() | dark
+    local cold             = (job.cold:now() | dark):at("rank"):surely()
     local no_count         = ~behind:any("job")
     local no_process       = no_count & ~(halted | elsewhere):any("job")
     local who              = behind | ((halted | elsewhere) & no_count) | (cold & no_process)

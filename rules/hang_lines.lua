@@ -77,7 +77,7 @@ rule "stack_in_collective" {
   evaluate = function(job, p)
     -- Python prints stacks on a crash, too. A person may print those of a healthy job: then steps follow. Before the
     -- first step there is none to wait for.
-    local crashed = (job.segv:seen() | job.bus:seen()):any("job")
+    local crashed = job.segv:seen():any("job") | job.bus:seen():any("job")
     local goes_on = job.step:age():min("job"):below(job.stack:age():min("job")):surely()
     local settled = job.stack:older_than(p.wait):any("job") | ~job.step:seen():any("job")
     return job.stack:seen():any("job") & settled & ~crashed & ~goes_on
@@ -106,14 +106,13 @@ rule "gpus_waited" {
   needs = {
     gr     = signal "gr_engine_active" { over = "attempt" },
     power  = signal "gpu_power"        { over = "attempt" },
-    limit  = signal "gpu_power_limit"  { over = "attempt" },
     memory = signal "gpu_memory_used"  { over = "attempt" },
     table  = signal "gpus_compared"    { over = "attempt" },
     step   = signal "step"             { over = "attempt" },
   },
   -- One look is no proof while a job runs: a rank that saves for the others looks the same. It is one of a job that
   -- ended so.
-  params = { cold = 0.05, spin = 0.9, draw = 0.35, times = 2, held = 1e9 },
+  params = { cold = 0.05, spin = 0.9, times = 2, held = 1e9 },
   yields_to = hangs.or_collective { "collective_timeout", "rank_killed", "node_down" },
   shows = "GPUs at full utilization and low power[: {n:.0f} or more]; idle, with memory in use[: {idle:.0f}]",
   causes = { kernel = "the others wait in a collective's kernel for the rank of the idle GPU" },
@@ -121,8 +120,7 @@ rule "gpus_waited" {
   evaluate = function(job, p)
     local gr, power = job.gr:last(), job.power:last()
     local cold   = gr:below(p.cold)
-    local little = power:below(p.draw * job.limit:last()):surely() | power:below(p.times * power:min("job"))
-    local spin   = gr:above(p.spin) & little
+    local spin   = gr:above(p.spin) & power:below(p.times * power:min("job"))
     local held   = cold & job.memory:last():above(p.held):maybe()
     local after  = job.step:age():min("job"):below(job.gr:age():max("job"))         -- a step was made since
     -- A table whose rows have no name: one at rest, and a busy one that draws hardly more.
@@ -201,8 +199,9 @@ rule "kernel_hang" {
     .. "last checkpoint" },
   evaluate = function(job, p)
     local hung   = job.hung:min():above(0)
-    local moving = job.step:delta():above(0):any("job"):surely()
-    return hung:count("job"):above((~hung):count("job")) & ~moving, { n = hung:count("job") }
+    local moving = job.step:delta():max("job"):above(0):surely()
+    local n      = hung:count("job")
+    return n:above(job.hung:min():count("job") - n) & ~moving, { n = n }
   end,
 }
 

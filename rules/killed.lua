@@ -19,33 +19,23 @@ rule "asked_to_end" {
   end,
 }
 
--- Whether the launcher, the scheduler or a handler of the process itself reports one of these signals.
-local function ended_by(job, signals)
-  local function came(reports) return reports:seen() & ~ends.of_earlier_start(job, reports) end
-  return came(job.failed:where { signal = signals }) | came(job.reported:where { signal = signals })
-end
-
-rule "rank_crashed" {
-  severity = "none", per = "rank", every = "5s",
-  summary = "Rank ended by SIGSEGV, SIGBUS, SIGILL or SIGFPE",
-  needs = {
-    failed   = signal "rank_failed"     { over = "attempt" },
-    reported = signal "signal_received" { over = "attempt" },
-    again    = signal "run_started"     { over = "attempt" },
-  },
-  evaluate = function(job, p) return ended_by(job, { 4, 7, 8, 11 }) end,
-}
-
 -- 15, and 9 after it, are how launchers and schedulers end a job; 6 is a process that gave up, as a watchdog does.
-rule "rank_sigkilled" {
+rule "rank_ended_by_signal" {
   severity = "none", per = "rank", every = "5s",
-  summary = "Rank ended by SIGKILL",
+  summary = "Rank ended by SIGKILL, SIGSEGV, SIGBUS, SIGILL or SIGFPE",
   needs = {
     failed   = signal "rank_failed"     { over = "attempt" },
     reported = signal "signal_received" { over = "attempt" },
     again    = signal "run_started"     { over = "attempt" },
   },
-  evaluate = function(job, p) return ended_by(job, { 9 }) end,
+  params = { signals = { 4, 7, 8, 9, 11 } },
+  evaluate = function(job, p)
+    local function came(reports)
+      local ends_rank = reports:where { signal = p.signals }
+      return ends_rank:seen() & ~ends.of_earlier_start(job, ends_rank)
+    end
+    return came(job.failed) | came(job.reported)
+  end,
 }
 
 rule "loader_killed" {
@@ -73,7 +63,7 @@ rule "loader_killed" {
 -- report was under way.
 local function ended_the_job(job, reports, wait)
   local long_enough = greatest(wait, 2 * job.gap:median():max("job"):fill(0))
-  return (reports:age():above(long_enough) & ~ends.goes_on(job, reports, 2)):surely() & reports:seen()
+  return reports:older_than(long_enough) & ~ends.goes_on(job, reports, 2)
 end
 
 rule "rank_segfault" {
@@ -134,8 +124,8 @@ rule "rank_killed" {
   family = "A2", severity = "critical", per = "job", every = "5s",
   summary = "Process killed by a signal or out of memory",
   needs = {
-    crashed = finding "rank_crashed",
-    killed  = finding "rank_sigkilled",
+    killed  = finding "rank_ended_by_signal",
+    failed  = signal "rank_failed"      { over = "attempt" },
     loader  = finding "loader_killed",
     segv    = finding "rank_segfault",
     fatal   = finding "job_out_of_memory",
@@ -172,21 +162,21 @@ rule "rank_killed" {
   },
   evaluate = function(job, p)
     local loader, segv, bus = job.loader:now():surely(), job.segv:now():surely(), job.bus:seen()
-    local crashed, killed   = job.crashed:now():surely(), job.killed:now():surely()
-    local refused = job.oom:where { process = "refused" }:seen()
-    local alive   = job.raised:except { part = "consequence" }:seen() & refused      -- long enough to report it
-    local first   = (crashed | killed) & ~loader:any("job")      -- who lost a worker comes before who lost a peer
-    local ended   = loader | segv | bus | first
-    local who     = ended | (alive & ~ended:any("job"))
+    local killed, refused = job.killed:now():surely(), job.oom:where { process = "refused" }:seen()
+    local raised  = job.raised:except { part = "consequence" }:seen()
+    local fault   = loader:any("job") | segv:any("job") | bus:any("job")
+    local first   = killed & ~loader:any("job")                  -- who lost a worker comes before who lost a peer
+    local alive   = raised & refused & ~fault & ~killed:any("job")      -- long enough to report the failed allocation
+    local who     = loader | segv | bus | first | alive
     local fatal, full = job.fatal:now():surely(), job.full:now():surely()
     local oom     = job.oom:seen() | fatal
-    local fault   = (loader | segv | bus):any("job")
     local known   = (oom | refused | fault | full):surely()      -- a better reason than the number of the signal
-    local signal  = ((crashed | killed):any("job") | job.command:now():surely()) & ~job.asked:now():surely()
+    local signal  = (killed:any("job") | job.command:now():surely()) & ~job.asked:now():surely()
+    local sent    = job.failed:last("signal"):is(9):surely()
     return fatal | (oom & who:any("job")) | fault | signal, {
       who = who, memory = oom & ~refused, refused = refused, likely = full & ~oom, segment = segv:any("job"),
-      shared = bus:any("job"), loader = loader:any("job"), crashed = (who & crashed):any("job") & ~known,
-      sent = (who & killed):any("job") & ~known, saved = job.saved:last("step"),
+      shared = bus:any("job"), loader = loader:any("job"), crashed = (who & killed & ~sent):any("job") & ~known,
+      sent = (who & killed & sent):any("job") & ~known, saved = job.saved:last("step"),
     }
   end,
 }

@@ -24,12 +24,12 @@ rule "rank_late" {
     local count   = work:count("job")
     local least_gain = p.share * job.step:median():max("job")
     local typical = work:median("peers"):fill(p.pair * work:min("job"))
-    local late    = work:above(p.ratio * typical) & (work - typical):above(least_gain)
+    local late    = work:above(greatest(p.ratio * typical, typical + least_gain))
     local lonely  = late:at_most((p.few * count):clamp(1), "job")
     local change  = compute / job.usual:median()
     local onset   = change:above(p.ratio * change:median("peers")):surely()
     local fast    = work:quantile(0.25, "peers")
-    local much    = work:above(p.much * fast) & (work - fast):above(least_gain)
+    local much    = work:above(greatest(p.much * fast, fast + least_gain))
     local several = much & (2 * much:count("job")):at_most(count) & count:at_most(p.small)
     return (late & (lonely | onset)) | several:surely()
   end,
@@ -49,8 +49,7 @@ rule "rank_bursts" {
     local mean    = job.compute:mean()
     local often   = mean - (job.compute:max() - mean) / p.others
     local usually = often:median("peers")
-    local slow    = often:above(p.bursts * usually)
-                  & (often - usually):above(p.share * job.step:median():max("job"))
+    local slow    = often:above(greatest(p.bursts * usually, usually + p.share * job.step:median():max("job")))
     return slow & slow:at_most((p.few * often:count("job")):clamp(1), "job")
   end,
 }
@@ -69,8 +68,8 @@ rule "rank_waits_as_peers" {
   peers = { "pipeline_stage", "expert_stage" },
   -- `need` is the part of a step that a rank's loader takes for a batch. Where `loader_busy` does not report it, it
   -- follows from the loader's pace: steps in which a rank waits for data are as long as its loader needs. A rank with
-  -- batches in store does not wait, so the pace is remembered. While any rank is late all steps are long, so
-  -- the pace may only fall. The newest 8 of 32 values follow a change sooner.
+  -- batches in store does not wait, so the pace is remembered. While any rank is late all steps are long, and the pace
+  -- is that from before. The newest 8 of 32 values follow a change sooner.
   params = { need_at_least = 0.85, starved = 0.25, mainly = 0.5, pair = 1.15 },
   state = { pace = 0 },
   evaluate = function(job, p, state)
@@ -82,8 +81,7 @@ rule "rank_waits_as_peers" {
     local loader  = (data - peers):above(p.mainly * (work - typical))  -- the rank is late because of its loader
     local step    = job.step:last(8)   -- the median of the newest eight
     local waits   = job.data:last(8):above(p.starved * step):surely()
-    local pace    = (late:any("job") & state.pace:above(0)):choose(least(state.pace, step), step)
-    state.pace    = waits:choose(pace, state.pace)
+    state.pace    = (waits & ~late:any("job")):choose(step, state.pace)
     local need    = job.busy:last(8):fill(state.pace / step)
     return late & loader & need:median("peers"):fill(need:min("job")):above(p.need_at_least)
   end,
@@ -95,16 +93,13 @@ rule "rank_busier" {
   needs = {
     sm      = signal "sm_active" { over = "30s" },
     sm_last = signal "sm_active" { over = "5m" },
-    usual   = signal "sm_active" { over = "15m", lag = "2m", least = 16, freeze = true },
   },
   peers = { "pipeline_stage", "expert_stage" },
   params = { ratio = 1.12, few = 0.02 },
   evaluate = function(job, p)
     local sm     = job.sm:mean():fill(job.sm_last:last()):at("rank")
     local high   = sm:above(p.ratio * sm:median("peers"))
-    local rise   = sm / job.usual:median():at("rank")
-    local onset  = rise:above(p.ratio * rise:median("peers"))
-    return high & (high:at_most((p.few * sm:count("job")):clamp(1), "job") | onset:surely())
+    return high & high:at_most((p.few * sm:count("job")):clamp(1), "job")
   end,
 }
 
@@ -193,15 +188,15 @@ rule "throttle" {
   },
   evaluate = function(job, p)
     local thermal, brake = job.thermal:mean(), job.brake:mean()
-    local share   = greatest(thermal:fill(brake), brake:fill(thermal)):fill(job.reasons:fraction { bits = 0xC8 })
+    local share   = greatest_known(thermal, brake):fill(job.reasons:fraction { bits = 0xC8 })
     local clock   = job.clock:mean()
     local typical = clock:median("peers")
     local felt    = clock:below(p.clock * typical)
                   | job.now:median():median("job"):above(p.slow * job.usual:median():median("job"))
     return share:above(p.severe) & felt,
       { share = share, clock = clock, typical = typical,
-        heat = thermal:above(p.severe) | job.reasons:fraction { bits = 0x40 }:above(p.severe),
-        brake = brake:above(p.severe) | job.reasons:fraction { bits = 0x80 }:above(p.severe) }
+        heat = thermal:fill(job.reasons:fraction { bits = 0x40 }):above(p.severe),
+        brake = brake:fill(job.reasons:fraction { bits = 0x80 }):above(p.severe) }
   end,
 }
 

@@ -1,6 +1,6 @@
 -- C1: a start in which the ranks never come together. What the log says of such a start is in hang_lines.lua.
 
--- Where each rank waits: for a message (1), a lock (2), a clock (3) or anything else (4).
+-- Where each rank waits: for a message (1), a lock (2) or anything else (3).
 rule "rank_waits_alone" {
   severity = "none", per = "rank", every = "5s",
   summary = "Rank waits at another place than the others, which wait for other processes",
@@ -15,10 +15,9 @@ rule "rank_waits_alone" {
     local futex   = channel:is("futex_do_wait", "futex_wait_queue", "futex_wait_queue_me")
     local called  = job.call:seen()
     local place   = called:choose(
-      message:choose(1, call:is("futex"):choose(2, call:is("clock_nanosleep", "nanosleep"):choose(3, 4))),
-      sleeps:choose(1, futex:choose(2, channel:is("hrtimer_nanosleep"):choose(3, 4))))
+      message:choose(1, call:is("futex"):choose(2, 3)), sleeps:choose(1, futex:choose(2, 3)))
     local most    = place:median("job"):fill(place:min("job"))
-    local off     = (place - most):abs():above(0.5)
+    local off     = ~place:is(most)
     return off & off:at_most((p.few * place:count("job")):clamp(1), "job") & most:below(2.5)
   end,
 }

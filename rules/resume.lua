@@ -76,7 +76,7 @@ rule "progress_lost" {
     .. "step {before:.0f}" },
   evaluate = function(job, p)
     local now, before = job.step:last():max("job"), job.step:max():max("job")
-    local loaded = job.loaded:age():below(job.again:age()):surely()
+    local loaded = job.loaded:within(job.again:age())
     local fresh  = job.again:seen() & before:above(p.made) & now:below(p.anew) & ~loaded
     return fresh, { now = now, before = before, silent = fresh }
   end,

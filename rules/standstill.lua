@@ -62,17 +62,18 @@ rule "no_activity" {
     local continued = ~stopped & state.resumed:above(0)
     state.resumed   = stopped:choose(30, greatest(state.resumed - 5, 0))
     local launched  = job.launched:last()
-    local moving    = job.launched:delta():above(0):any("job"):surely()      -- slow, but it goes on
+    local moving    = job.launched:delta():max("job"):above(0):surely()      -- slow, but it goes on
     local waiting   = launched:above(job.done:last()):any("job")
     local computing = (launched:below(launched:max("job")) & cpu:above(p.computes)):any("job"):surely() & recent
     local awake     = job.lately:max():max("job"):above(p.awake):surely()
     -- Runnable, but the host is overloaded
     local starved   = (process:is("running") & cpu:below(p.idle)):any("job"):surely()
     local writing   = working.writing(job.call, job.state):any("job") & recent
-    local idle      = (cpu + job.children:mean():fill(0)):max("job"):below(p.idle) & ~awake & ~starved & ~writing
+    local rests     = cpu:max("job"):below(p.idle) & job.children:mean():max("job"):below(p.idle):maybe()
+    local idle      = rests & ~awake & ~starved & ~writing
     local gr        = job.gr:mean():fill(job.gr_long:last())
     local cold      = (gr:below(p.idle) & gpus.sampled_since(job.gr_long, job.step)):any("job")
-                    & ~cpu:above(p.busy):any("job"):surely()
+                    & ~cpu:max("job"):above(p.busy):surely()
     local seen      = (waiting & ~computing):surely() | stopped | idle:surely() | cold:surely()
                     | job.spinning:now():surely()
     return seen & ~moving & ~continued
@@ -94,7 +95,7 @@ rule "training_finished" {
   params = { later = "10s" },
   evaluate = function(job, p)
     local steps   = job.step:age():min("job")
-    local made    = job.step:count():is(0):all("job"):surely():choose(job.loss:age():fill(steps), steps)
+    local made    = job.step:count():max("job"):is(0):surely():choose(job.loss:age():fill(steps), steps)
     local finished = least(job.over:age(), job.due:age()):below(made + p.later):surely()
     local exited  = job.cpu:seen():any("job") & job.cpu:age():count("job"):is(0)
     return finished | exited | job.ended:seen()
@@ -136,7 +137,7 @@ rule "stalled" {
   },
   evaluate = function(job, p)
     local age     = progress_age(job)
-    local begun   = job.step:count():above(0):any("job") | job.loss:count():above(0)
+    local begun   = job.step:count():max("job"):above(0) | job.loss:count():above(0)
     local longest = job.gaps:max():max("job")
     local usual   = job.gap:quantile(0.99):max("job"):fill(longest)
     local own     = greatest((p.k * usual):clamp(p.least, p.most), 2 * longest)
@@ -171,7 +172,7 @@ rule "no_first_step" {
   params = { start = "20m", patience = "60s", met = "5m", worked = 120, few = 20 },
   fire = "2 of 2", clear = "1 of 1",
   evaluate = function(job, p)
-    local never   = job.step:count():is(0):all("job") & ~job.loss:seen()
+    local never   = job.step:count():max("job"):is(0) & ~job.loss:seen()
     local age     = progress_age(job)
     local entered = job.launched:last():max("job")
     local trained = (job.worked:mean():max("job") * age):above(p.worked):surely() | entered:above(p.few):surely()

@@ -8,9 +8,8 @@ rule "rank_stopped" {
   family = "C2", severity = "critical", per = "job", every = "5s",
   summary = "Rank process stopped (SIGSTOP); peers wait for it",
   needs = {
-    state = signal "process_state" { over = "attempt" },
+    state = signal "process_state" { over = "30s", least = 1 },
     pid   = signal "process_pid"   { over = "attempt", least = 1 },
-    fresh = signal "process_state" { over = "30s" },
     stack = signal "stack"         { over = "70s" },
   },
   -- Two looks: a profiler stops a process for a moment.
@@ -25,18 +24,15 @@ rule "rank_stopped" {
     traced    = { "detach the debugger from process {pid:.0f}[ on {node}]", "detach the debugger from {who}" },
   },
   evaluate = function(job, p)
-    local state   = job.state:last()
-    local known   = (job.fresh:seen())
-    local stopped = (state:is("stopped") & known):surely()
-    local traced  = (state:is("traced") & known):surely()
-    local who     = stopped | traced
-    local others  = (known & ~who):any("job")
+    local state  = job.state:last()
+    local who    = state:is("stopped", "traced")
     -- From the kernel alone the place is no more than the state
-    local frames  = job.stack:where { doing = "stopped" }:except { where = "stopped" }
-    return who:any("job") & others,
+    local frames = job.stack:where { doing = "stopped" }:except { where = "stopped" }
+    return who:any("job") & ~who:all("job"):maybe(),
          {
-           who = who, pid = job.pid:last(), stopped = stopped:any("job"), traced = traced:any("job"),
-           where = frames:last("where"), theirs = stacks.in_collectives(job.stack),
+           who = who, pid = job.pid:last(), stopped = state:is("stopped"):any("job"),
+           traced = state:is("traced"):any("job"), where = frames:last("where"),
+           theirs = stacks.in_collectives(job.stack),
          }
   end,
 }
@@ -45,9 +41,8 @@ rule "job_stopped" {
   family = "C3", severity = "critical", per = "job", every = "5s",
   summary = "All processes of the job are stopped (SIGSTOP)",
   needs = {
-    state = signal "process_state" { over = "attempt" },
+    state = signal "process_state" { over = "30s", least = 1 },
     pid   = signal "process_pid"   { over = "attempt", least = 1 },
-    fresh = signal "process_state" { over = "30s" },
   },
   fire = "2 of 2", clear = "1 of 1", yields_to = { "node_down" },
   shows = "stopped until it is continued: {who}",
@@ -67,13 +62,10 @@ rule "job_stopped" {
   },
   evaluate = function(job, p)
     local state   = job.state:last()
-    local known   = (job.fresh:seen())
-    local stopped = (state:is("stopped") & known):surely()
-    local traced  = (state:is("traced") & known):surely()
-    local who     = stopped | traced
-    local others  = (known & ~who):any("job")
-    return who:any("job") & ~others,
-         { who = who, pid = job.pid:last(), stopped = stopped:any("job"), traced = ~stopped:any("job") }
+    local who     = state:is("stopped", "traced")
+    local stopped = state:is("stopped"):any("job")
+    return who:any("job") & who:all("job"):maybe(),
+         { who = who, pid = job.pid:last(), stopped = stopped, traced = ~stopped }
   end,
 }
 
@@ -81,10 +73,9 @@ rule "rank_unreaped" {
   family = "A2", severity = "critical", per = "job", every = "5s",
   summary = "Rank process died and was not reaped by its parent",
   needs = {
-    state  = signal "process_state" { over = "attempt" },
+    state  = signal "process_state" { over = "30s", least = 1 },
     status = signal "exit_status"   { over = "attempt" },
     pid    = signal "process_pid"   { over = "attempt", least = 1 },
-    fresh  = signal "process_state" { over = "30s" },
   },
   -- A parent that waits for its children in turn reaps one that ended well late, and that is in order.
   -- SIGTERM is how a launcher ends the rest.
@@ -97,7 +88,7 @@ rule "rank_unreaped" {
   },
   evaluate = function(job, p)
     local status = job.status:last()
-    local zombie = (job.state:last():is("zombie") & job.fresh:seen()):surely()
+    local zombie = job.state:last():is("zombie"):surely()
     local dead   = zombie & (status:above(128) & ~status:is(143)):surely()
     return dead:any("job"),
       { who = dead, pid = job.pid:last(), signal = dead:choose(status, 0):max("job") - 128, killed = dead:any("job") }
@@ -108,10 +99,9 @@ rule "rank_failed_unnoticed" {
   family = "A1", severity = "critical", per = "job", every = "5s",
   summary = "Rank process failed and was not reaped by its parent",
   needs = {
-    state  = signal "process_state" { over = "attempt" },
+    state  = signal "process_state" { over = "30s", least = 1 },
     status = signal "exit_status"   { over = "attempt" },
     pid    = signal "process_pid"   { over = "attempt" },
-    fresh  = signal "process_state" { over = "30s" },
     failed = signal "rank_failed"   { over = "attempt" },
   },
   -- A launcher that has reported it notices, and may be long in ending the others.
@@ -124,7 +114,7 @@ rule "rank_failed_unnoticed" {
   },
   evaluate = function(job, p)
     local status = job.status:last()
-    local zombie = (job.state:last():is("zombie") & job.fresh:seen()):surely()
+    local zombie = job.state:last():is("zombie"):surely()
     local ended  = zombie & (status:above(0) & status:below(128)):surely()
     local noticed = job.failed:seen():any("job")
     return ended:any("job") & ~noticed,

@@ -1,21 +1,34 @@
 -- D3 without a line of the job's own: who never waits while the others do is the one that they wait for.
 
+-- The time between steps from which on they pause, and whether they go on.
+local function longest_gap(job, p) return (p.still * job.gap:median():max("job")):clamp(p.save) end
+local function go_on(job, p) return job.step:age():min("job"):below(longest_gap(job, p)) end
+
+-- A pause is felt for as long as the window of the rule below: it clears after six evaluations.
+rule "steps_paused" {
+  severity = "none", per = "job", every = "5s",
+  summary = "Steps pause, or did so a moment ago",
+  needs = { gap = signal "step_gap" { over = 64, least = 8 }, step = signal "step" { over = "attempt" } },
+  params = { still = 6, save = "5s" }, clear = "6 of 6",
+  evaluate = function(job, p) return (~go_on(job, p)):surely() end,
+}
+
 rule "straggler_by_waits" {
   family = "D3", severity = "warning", per = "rank", every = "5s",
   summary = "Straggler: the other ranks wait for this one in every step",
   needs = {
-    share = signal "wait_share"    { over = "30s" },
-    pid   = signal "process_pid"   { over = "attempt", least = 1 },
-    state = signal "process_state" { over = "attempt" },
-    gap   = signal "step_gap"      { over = 64, least = 8 },
-    step  = signal "step"          { over = "attempt" },
-    open  = signal "collective_waiting" { over = "30s", least = 1 },
+    paused = finding "steps_paused",
+    share  = signal "wait_share"         { over = "30s" },
+    pid    = signal "process_pid"        { over = "attempt", least = 1 },
+    state  = signal "process_state"      { over = "attempt" },
+    gap    = signal "step_gap"           { over = 64, least = 8 },
+    step   = signal "step"               { over = "attempt" },
+    open   = signal "collective_waiting" { over = "30s", least = 1 },
   },
   -- The others lose `lost` of their time to it, and wait at least twice as often. A whole window of waiting is a
   -- validation, a save or a hang, not a slow step: steps must go on, or, where none is read, the others must work in
   -- between. A pause of `save` or more that the window still holds is no slow step either.
-  params = { lost = 0.3, times = 2, whole = 0.95, still = 6, save = "5s", window = 6 },
-  state = { pause = 0 },      -- for so many ticks the window still has the last pause of the steps in it
+  params = { lost = 0.3, times = 2, whole = 0.95, still = 6, save = "5s" },
   fire = "6 of 6", clear = "6 of 8", yields_to = { "straggler", "rank_stopped", "stalled", "node_down" },
   shows = "rank {rank}[ on {node}] was waiting in {own:.0%} of the samples, the others in {typical:.0%}",
   causes = {
@@ -26,17 +39,15 @@ rule "straggler_by_waits" {
     late = "see what rank {rank} does (top, py-spy dump[ --pid {pid:.0f}][ on {node}]); if it has no more work than "
       .. "the others, drain its node",
   },
-  evaluate = function(job, p, state)
+  evaluate = function(job, p)
     local own     = job.share:mean()
     local typical = own:median("job"):fill(own:max("job"))
-    local late    = (typical - own):above(p.lost) & (p.times * own):below(typical)
+    local late    = own:below(least(typical - p.lost, typical / p.times))
     local few     = late:at_most((0.25 * own:count("job")):clamp(1), "job")
     local works   = own:max("job"):below(p.whole)
-    local still   = (p.still * job.gap:median():max("job")):clamp(p.save)
-    local steps   = job.step:age():min("job"):below(still)
-    state.pause   = (~steps):surely():choose(p.window, greatest(state.pause - 1, 0))
-    local waited  = job.open:max():max("job"):above(still:fill(p.save)):surely()
-    local paused  = state.pause:above(0) | waited
+    local steps   = go_on(job, p)
+    local waited  = job.open:max():max("job"):above(longest_gap(job, p):fill(p.save)):surely()
+    local paused  = job.paused:now():surely() | waited
     local stopped = job.state:last():is("stopped", "traced", "zombie"):any("job"):surely()
     return late & few & (steps:surely() | (works & steps:maybe())) & ~paused & ~stopped,
          { own = own, typical = typical, pid = job.pid:last(), late = late }

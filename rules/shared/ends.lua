@@ -16,12 +16,12 @@ end
 -- Whether steps follow the newest of these events by more than `after` seconds. Kernel logs and shells also report
 -- other users' processes, and some errors are handled.
 function ends.goes_on(job, events, after)
-  return (events:age() - job.step:age():min("job")):above(after):surely()
+  return events:older_than(job.step:age():min("job") + after)
 end
 
 -- Whether another start of the training came after the newest of these events: they are not why the job ended.
 function ends.of_earlier_start(job, events)
-  return events:age():above(job.again:age() + "3s"):surely()
+  return events:older_than(job.again:age() + "3s")
 end
 
 -- Whether the training was under way: a step or a loss came.
