@@ -121,10 +121,11 @@ void RuleOracle::note(oracle::GraphOracle& graph, const stream::Rule& rule) {
       if (node.type.shape == Shape::column ? known(graph.column(id))
                                            : node.type.shape == Shape::mask && known(graph.mask(id)))
         met_.insert(node.op);
-      if (node.op == Op::finding || node.op == Op::window) met_.insert(node.op);
-      if (node.op == Op::window)
-        for (const auto& filter : node.attributes.window->filters)
-          met_.insert(filter.keep ? Op::w_where : Op::w_except);
+      // Neither a finding nor a window is a node of its own: who reads it has it.
+      if (!node.attributes.findings.empty()) met_.insert(Op::finding);
+      if (!node.attributes.window) continue;
+      met_.insert(Op::window);
+      for (const auto& filter : node.attributes.window->filters) met_.insert(filter.keep ? Op::w_where : Op::w_except);
     }
 }
 
