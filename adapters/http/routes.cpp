@@ -83,6 +83,7 @@ stream::Result<Gate> Gate::open(ServerAuth auth, Log log) {
     gate.senders_.push_back({sender.name, sender.token_file, RateLimit{sender.requests_per_second}});
   gate.auth_ = std::move(auth);
   if (auto read = gate.read(); !read) return read.error();
+  gate.read_senders();
   for (const KnownSender& sender : gate.senders_)
     if (!sender.problem.empty()) return Error{Errc::malformed, sender.problem};
   gate.log_ = std::move(log);
@@ -99,7 +100,6 @@ stream::Result<void> Gate::read() {
   };
   read_into(auth_.password_file, password_);
   read_into(auth_.token_file, bearer_);
-  read_senders();
   return all;
 }
 
@@ -133,9 +133,10 @@ Gate::Caller Gate::who(std::string_view authorization, std::chrono::steady_clock
   if (!guarded()) return {true};
   const auto space = authorization.find(' ');
   if (space == authorization.npos) return {};
-  if (now >= next_read_) {
-    next_read_ = now + std::chrono::seconds{1};
-    (void)read();  // an error: the last ones hold
+  (void)read();  // an error: the last ones hold
+  if (now >= senders_read_) {
+    senders_read_ = now + std::chrono::seconds{1};
+    read_senders();
   }
   const auto scheme = authorization.substr(0, space);
   const auto secret = authorization.substr(std::min(authorization.find_first_not_of(' ', space), authorization.size()));

@@ -45,8 +45,9 @@ class Routes {
   std::map<std::string, std::map<std::string, Route>> routes_;
 };
 
-// Who may ask. The secrets are read again, once a second, as their files change. While the server's own cannot be read,
-// the last ones hold; a sender whose token cannot be read, or is that of another, is not admitted.
+// Who may ask. The secrets are read again as their files change: the server's own for each request, those of senders
+// once a second. While one of the server's own cannot be read, the last one holds; a sender whose token cannot be read,
+// or is that of another, is not admitted.
 class Gate {
  public:
   using Log = std::function<void(const std::string& line)>;
@@ -75,7 +76,7 @@ class Gate {
   Log log_;
   std::vector<KnownSender> senders_;
   std::string password_, bearer_;
-  std::chrono::steady_clock::time_point next_read_{};
+  std::chrono::steady_clock::time_point senders_read_{};  // when they are to be, next
 };
 
 // Which names in a Host header are ours. A page whose name was bound anew to our address (DNS rebinding) has its own.
