@@ -167,14 +167,11 @@ std::vector<std::string> Explanation::missing(NodeId root, Level level, Slot slo
 
 std::vector<std::string> Explanation::missing() const {
   std::set<std::string> names;
-  bool any = false;
   for (Slot slot = 0; slot < topology_->size(rule_->per); ++slot) {
     if (!topology_->exists(rule_->per, slot) || (rule_->per == Level::rank && slot == reserved_slot)) continue;
-    any = true;
     for (auto& name : missing(rule_->answer, rule_->per, slot)) names.insert(std::move(name));
     if (slot > 64) break;  // signals that the first members lack are lacking for the others, too
   }
-  if (!any) return missing(rule_->answer, Level::job, 0);  // there is no member that could have a record
   return {names.begin(), names.end()};
 }
 

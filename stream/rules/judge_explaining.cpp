@@ -42,7 +42,10 @@ std::vector<std::string> Judge::missed_by(const Rule& rule, const std::string& f
     const Rule& base = pack_->rules[static_cast<std::size_t>(index)];
     if (base.name != finding || base.scripted || base.settle != rule.settle) continue;
     run_aside(base.hot);
-    return explanation(base).missing();
+    const Explanation explained = explanation(base);
+    // Where there is no member that could have a record, as of a GPU, all signals are missing.
+    auto signals = explained.missing();
+    return signals.empty() ? explained.missing(base.answer, Level::job, 0) : signals;
   }
   return {};
 }
