@@ -45,12 +45,15 @@ Result<void> SenderRights::admit(const std::string& sender, Now now) {
 
 Result<void> SenderRights::take(const std::string& sender, std::span<const Part> parts, std::size_t bytes, Now now) {
   const std::lock_guard lock{mutex_};
+  forget(now);
   if (const auto limits = senders_.find(sender); limits != senders_.end()) {
     limits->second.bytes.took(static_cast<double>(bytes));
     for (const Part& part : parts)
       if (auto right = check(sender, limits->second, part); !right) return right;
   }
-  for (const Part& part : parts) note(part, now);
+  for (const Part& part : parts)
+    if (!part.users.empty() && stated_.size() < most_stated)
+      stated_.insert_or_assign(std::string{part.job}, part.users.back());
   return {};
 }
 
@@ -85,14 +88,11 @@ std::optional<SenderRights::KnownJob> SenderRights::known(const std::string& job
   return find_ ? find_(job) : std::nullopt;
 }
 
-void SenderRights::note(const Part& part, Now now) {
-  if (part.users.empty()) return;
-  if (now >= next_minute_) {
-    stated_before_ = now >= next_minute_ + until_known ? decltype(stated_){} : std::exchange(stated_, {});
-    stated_.clear();
-    next_minute_ = now + until_known;
-  }
-  if (stated_.size() < most_stated) stated_.insert_or_assign(std::string{part.job}, part.users.back());
+void SenderRights::forget(Now now) {
+  if (now < next_minute_) return;
+  stated_before_ = now >= next_minute_ + until_known ? decltype(stated_){} : std::move(stated_);
+  stated_.clear();
+  next_minute_ = now + until_known;
 }
 
 }  // namespace tocsin::adapters::service

@@ -52,7 +52,7 @@ class SenderRights {
   };
   [[nodiscard]] stream::Result<void> check(const std::string& sender, const Limits& limits, const Part& part) const;
   [[nodiscard]] std::optional<KnownJob> known(const std::string& job) const;
-  void note(const Part& part, Now now);
+  void forget(Now now);  // what was stated more than a minute ago
 
   const Find find_;
   mutable std::mutex mutex_;  // of what follows

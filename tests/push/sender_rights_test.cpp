@@ -75,6 +75,9 @@ TEST_CASE("what a start says counts as soon as it is sent, whoever sends it") {
   CHECK(senders.sends("bob", {"12", {"bob"}}).find("of user root") != std::string::npos);
   CHECK(senders.sends("agents", {"14", {"bob"}}).empty());
   CHECK(senders.sends("bob", {"14", {}}).empty());
+  senders.now += 3min;  // by now the service knows what has become of a job
+  senders.known = {{"12", {"root", true}}};
+  CHECK(senders.sends("bob", {"12", {"bob"}}).empty());
 }
 
 TEST_CASE("who has no limits writes of every job and node") {
