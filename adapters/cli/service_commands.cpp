@@ -224,7 +224,7 @@ int run_as_service(const ServiceArguments& arguments, const CLI::App& command) {
   service::JobList jobs;
   service::SenderRights rights{config->http.auth.senders, [&jobs](const std::string& job) { return jobs.find(job); }};
   service::PushRole pushes{storage->append, service::push_limits(config->http.connections, config->http.body_bytes),
-                           &rights};
+                           config->http.auth.senders.empty() ? nullptr : &rights};
   ServiceOutlet outlet{*config, options.pack.pack, reloads, pushes, jobs};
   std::vector<std::filesystem::path> histories;
   for (int partition = 0; storage->disk && partition < storage->disk->partitions(); ++partition)

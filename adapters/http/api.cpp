@@ -60,7 +60,7 @@ void add_api(Server& server, Providers providers) {
   if (providers.reload)
     server.route_slow(
         "POST", "/-/reload", [reload = std::move(providers.reload)](const Request&, const Answer& answer) {
-          reload([answer = std::move(answer)](stream::Result<std::string> done) {
+          reload([answer](stream::Result<std::string> done) {
             if (done) answer(success(std::move(*done)));
             else if (done.error().code == Errc::io) answer(failure(done.error()));
             else answer(failure(422, "execution", done.error().message));  // whatever is wrong with the rules
