@@ -109,7 +109,8 @@ class EmbeddedLog(unittest.TestCase):
         self.assertIn("set http.token_file, or http.user and http.password_file", "".join(open_to_all.log))
 
     def test_senders_with_tokens_of_their_own_send_what_they_may_and_read_nothing(self):
-        service, send = self.senders({"name": "alice", "jobs": ["alice-*"]}, {"name": "bob", "users": ["bob"]}, {"name": "often", "requests_per_second": 1})
+        service, send = self.senders({"name": "alice", "jobs": ["alice-*"]}, {"name": "bob", "users": ["bob"]}, {"name": "often", "requests_per_second": 1},
+                                     {"name": "much", "size_per_second": "1KiB"})
         line = json.dumps(steps("alice-1", 1, 1)[0]).encode()
         self.assertEqual(send("alice", line), (200, {"records": 1, "jobs": 1}))
         for sender, body, why in (("alice", line.replace(b"alice-1", b"llama"), "alice may not send records of job llama, but of alice-*"),
@@ -128,6 +129,9 @@ class EmbeddedLog(unittest.TestCase):
             self.assertEqual(send("alice", None if path != "/-/reload" else b"", path=path), (403, "the token of sender alice is for sending records alone\n"))
         self.assertEqual(service.post(line), (401, "credentials are missing or wrong\n"))
         self.assertIn((429, "too many requests\n"), [send("often", line) for _ in range(20)])
+        self.assertEqual(send("much", b"\n".join([line] * 500))[0], 200)
+        for path in ("/api/v1/push", "/v1/metrics"):
+            self.assertEqual(send("much", line, path=path), (503, "the sender much sends more than its size_per_second: push again later"))
         service.kill()
         service.start()
         wait_for(lambda: send("bob", b'{"job": "b", "values": {"step": 1}}')[0] == 200, 20, "a service that knows its jobs again")
