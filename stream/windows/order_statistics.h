@@ -16,8 +16,8 @@ namespace tocsin::stream {
 
 // Of ascending numbers; absent if there is none. The same functions serve values that are maintained sorted and values
 // that are sorted on demand, so both give the same bits.
-template <class T>
-[[nodiscard]] double median_of_sorted(std::span<const T> sorted) noexcept {
+template <class Sorted>
+[[nodiscard]] double median_of_sorted(const Sorted& sorted) noexcept {
   const std::size_t n = sorted.size();
   if (n == 0) return absent;
   const double upper = static_cast<double>(sorted[n / 2]);
@@ -27,8 +27,8 @@ template <class T>
 }
 
 // Linear between ranks (type 7).
-template <class T>
-[[nodiscard]] double quantile_of_sorted(std::span<const T> sorted, double q) noexcept {
+template <class Sorted>
+[[nodiscard]] double quantile_of_sorted(const Sorted& sorted, double q) noexcept {
   const std::size_t n = sorted.size();
   if (n == 0 || !(q >= 0 && q <= 1)) return absent;
   const double place = static_cast<double>(n - 1) * q;
@@ -41,8 +41,8 @@ template <class T>
 
 // The median of the distances to the median, not scaled. On both sides of the median distances already ascend:
 // bisection finds how many of the nearest are on the left.
-template <class T>
-[[nodiscard]] double mad_of_sorted(std::span<const T> sorted) noexcept {
+template <class Sorted>
+[[nodiscard]] double mad_of_sorted(const Sorted& sorted) noexcept {
   const std::size_t n = sorted.size();
   const double middle = median_of_sorted(sorted);
   if (!std::isfinite(middle)) return absent;
@@ -70,10 +70,25 @@ template <class T>
 [[nodiscard]] constexpr bool orders(Op op) noexcept {
   return op == Op::w_median || op == Op::w_quantile || op == Op::w_mad;
 }
-template <class T>
-[[nodiscard]] double order_statistic(Op op, std::span<const T> sorted, double q) noexcept {
+template <class Sorted>
+[[nodiscard]] double order_statistic(Op op, const Sorted& sorted, double q) noexcept {
   if (op == Op::w_quantile) return quantile_of_sorted(sorted, q);
   return op == Op::w_mad ? mad_of_sorted(sorted) : median_of_sorted(sorted);
+}
+
+// How many of ascending numbers are less than `value`. No branch depends on them, as no processor could predict it.
+template <class T>
+[[nodiscard]] std::size_t count_below(const T* run, std::size_t n, T value) noexcept {
+  const T* first = run;
+  constexpr std::size_t few = 128 / sizeof(T);  // of which each is compared
+  while (n > few) {
+    const std::size_t half = n / 2;
+    first += static_cast<std::size_t>(first[half - 1] < value) * half;
+    n -= half;
+  }
+  std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t> less = 0;  // as wide as T, for the vector unit
+  for (std::size_t i = 0; i < n; ++i) less += first[i] < value ? 1 : 0;
+  return static_cast<std::size_t>(first - run) + less;
 }
 
 // How many members before its own a member's numbers are fetched, where one after another is changed.
@@ -93,14 +108,14 @@ class SortedColumns {
     widen(slot + std::size_t{1});
     if (counts_[slot] == capacity_) grow();
     T* run = data_.data() + slot * capacity_;
-    const std::size_t n = counts_[slot]++, place = below(run, n, value);
+    const std::size_t n = counts_[slot]++, place = count_below(run, n, value);
     std::copy_backward(run + place, run + n, run + n + 1);
     run[place] = value + T{0};  // -0 and 0 are one value
   }
   void remove(Slot slot, T value) {
     if (value != value || slot >= counts_.size()) return;
     T* run = data_.data() + slot * capacity_;
-    const std::size_t n = counts_[slot], place = below(run, n, value);
+    const std::size_t n = counts_[slot], place = count_below(run, n, value);
     if (place == n || run[place] != value) return;
     std::copy(run + place + 1, run + n, run + place);
     --counts_[slot];
@@ -110,7 +125,7 @@ class SortedColumns {
     if (leaving != leaving || slot >= counts_.size()) return insert(slot, entering);
     if (entering != entering) return remove(slot, leaving);
     T* run = data_.data() + slot * capacity_;
-    const std::size_t n = counts_[slot], from = below(run, n, leaving), to = below(run, n, entering);
+    const std::size_t n = counts_[slot], from = count_below(run, n, leaving), to = count_below(run, n, entering);
     if (from == n || run[from] != leaving) return insert(slot, entering);
     if (to > from) {
       std::copy(run + from + 1, run + to, run + from);
@@ -146,19 +161,6 @@ class SortedColumns {
   }
 
  private:
-  // How many of ascending numbers are less than `value`. No branch depends on them, as no processor could predict it.
-  static std::size_t below(const T* run, std::size_t n, T value) noexcept {
-    const T* first = run;
-    constexpr std::size_t few = 128 / sizeof(T);  // of which each is compared
-    while (n > few) {
-      const std::size_t half = n / 2;
-      first += static_cast<std::size_t>(first[half - 1] < value) * half;
-      n -= half;
-    }
-    std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t> less = 0;  // as wide as T, for the vector unit
-    for (std::size_t i = 0; i < n; ++i) less += first[i] < value ? 1 : 0;
-    return static_cast<std::size_t>(first - run) + less;
-  }
   void grow() {
     const std::size_t wider = capacity_ < most_ ? std::min(capacity_ * 2, most_) : capacity_ * 2;
     std::vector<T> data(counts_.size() * wider);

@@ -89,9 +89,14 @@ void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::sp
 
 template <class T>
 RawView<T>::RawView(WindowSpec spec, const Demand& demand, bool declared, const SignalDefinition& signal)
-    : spec_(std::move(spec)), sorted_(static_cast<std::size_t>(spec_.over / signal.row) + 1) {
+    : spec_(std::move(spec)) {
   if (!declared) return;
-  order_ = demand.order;
+  const auto most = static_cast<std::size_t>(spec_.over / signal.row) + 1;
+  for (const Reduction& reduction : demand.reductions)
+    if (orders(reduction.op) && order_of(reduction.op, reduction.number) == nullptr) {
+      if (reduction.op == Op::w_mad) order_.clear();
+      order_.emplace_back(reduction, most);
+    }
   for (const Reduction& reduction : demand.reductions)
     if (const auto wants = folds<T>(reduction.op, signal.kind == SignalKind::counter)) {
       wants_ = {wants_.sums || wants->sums, wants_.least || wants->least, wants_.greatest || wants->greatest};
@@ -100,15 +105,21 @@ RawView<T>::RawView(WindowSpec spec, const Demand& demand, bool declared, const 
 }
 
 template <class T>
+const NearRank<T>* RawView<T>::order_of(Op op, double number) const noexcept {
+  const auto found = std::ranges::find_if(order_, [&](const NearRank<T>& near) { return near.answers(op, number); });
+  return found == order_.end() ? nullptr : &*found;
+}
+
+template <class T>
 void RawView<T>::advance(const Rows<T>& rows, TimeRange time_range) {
-  if (!order_ && !fold_) return;
+  if (order_.empty() && !fold_) return;
   const RowNumber from = rows.grid().through(time_range.from), through = rows.grid().through(time_range.to);
   if (built_ && from == from_ && through == through_) return;
   const auto& closed = rows.closed();
   const bool again =
       !built_ || through < through_ || from < from_ || from >= through_ || rows.dropped_through() > from_;
   if (again) {
-    sorted_.clear();
+    for (auto& near : order_) near.clear();
     if (fold_) fold_->clear();
     from_ = through_ = from;
     built_ = true;
@@ -124,25 +135,16 @@ void RawView<T>::advance(const Rows<T>& rows, TimeRange time_range) {
   }
   from_ = from;
   through_ = through;
-  if (!order_) return;
-  for (; entering < entering_end; ++entering) {
-    const auto& in = closed[entering].values;
-    if (leaving < leaving_end) {
-      const auto& out = closed[leaving++].values;
-      const std::size_t both = std::min(in.size(), out.size());
-      for (Slot slot = 0; slot < both; ++slot) {
-        sorted_.prefetch(slot + prefetch_ahead);
-        sorted_.replace(slot, out[slot], in[slot]);
-      }
-      for (auto slot = static_cast<Slot>(both); slot < in.size(); ++slot) sorted_.insert(slot, in[slot]);
-      for (auto slot = static_cast<Slot>(both); slot < out.size(); ++slot) sorted_.remove(slot, out[slot]);
-    } else {
-      for (Slot slot = 0; slot < in.size(); ++slot) sorted_.insert(slot, in[slot]);
+  for (auto& near : order_) {
+    for (std::size_t in = entering, out = leaving; in < entering_end || out < leaving_end; ++in, ++out) {
+      if (out < leaving_end) near.leave(closed[out].values);
+      if (in < entering_end) near.enter(closed[in].values);
     }
-  }
-  for (; leaving < leaving_end; ++leaving) {
-    const auto& out = closed[leaving].values;
-    for (Slot slot = 0; slot < out.size(); ++slot) sorted_.remove(slot, out[slot]);
+    const std::size_t first = rows.after(from);
+    near.settle([&](Slot slot, std::vector<T>& values) {
+      for (std::size_t r = first; r < entering_end; ++r)
+        if (slot < closed[r].values.size()) values.push_back(closed[r].values[slot]);
+    });
   }
 }
 
@@ -283,7 +285,8 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
   auto &values = reduction.scratch->values, &times_of = reduction.scratch->times;
   const std::size_t count = end - first;
   const double row = seconds(rows.grid().length);
-  const bool incremental = order_ && built_ && orders(reduction.op);
+  const NearRank<T>* const order =
+      built_ && orders(reduction.op) ? order_of(reduction.op, reduction.arguments.number) : nullptr;
   const double half = seconds(reduction.window->over) / 2;
   times.assign(count, 0.0);
   for (std::size_t r = first; r < end && uses_times(reduction.op); ++r)
@@ -295,9 +298,9 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
     slots.clear();
     for (std::size_t j = 0; j < width; ++j) {
       const auto slot = static_cast<Slot>(base + j);
-      if (incremental) {
+      if (order != nullptr) {
         // Enough numbers decide it in most cases; below that, measured NaN count, too.
-        const auto sorted = sorted_.of(slot);
+        const auto sorted = order->of(slot);
         if (!sorted.empty() && static_cast<double>(sorted.size()) * row >= half) {
           out[slot] = order_statistic(reduction.op, sorted, reduction.arguments.number);
           continue;

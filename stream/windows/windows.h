@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "stream/graph/time_range.h"
 #include "stream/windows/arrivals.h"
 #include "stream/windows/incremental_aggregates.h"
+#include "stream/windows/near_rank.h"
 #include "stream/windows/order_statistics.h"
 #include "stream/windows/panes.h"
 #include "stream/windows/rows.h"
@@ -45,17 +47,22 @@ class RawView {
   // Continues the view of another pack's history over the same rows, if it maintained the same. Otherwise this one is
   // built from the rows.
   void adopt(RawView& old) {
-    if (order_ != old.order_ || wants_ != old.wants_ || fold_.has_value() != old.fold_.has_value()) return;
+    const auto same = [](const auto& a, const auto& b) { return a.same_as(b); };
+    if (!std::ranges::equal(order_, old.order_, same) || wants_ != old.wants_ ||
+        fold_.has_value() != old.fold_.has_value())
+      return;
     built_ = old.built_;
     from_ = old.from_, through_ = old.through_;
-    sorted_ = std::move(old.sorted_);
+    order_ = std::move(old.order_);
     fold_ = std::move(old.fold_);
   }
   // False: the window holds no row, and nothing is written. A count of 0 is left absent: the caller decides whether it
   // means none.
   bool reduce(const Rows<T>& rows, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const;
   [[nodiscard]] std::size_t retained_bytes() const noexcept {
-    return sorted_.retained_bytes() + (fold_ ? fold_->retained_bytes() : 0);
+    std::size_t bytes = fold_ ? fold_->retained_bytes() : 0;
+    for (const auto& near : order_) bytes += near.retained_bytes();
+    return bytes;
   }
 
  private:
@@ -68,10 +75,13 @@ class RawView {
   void by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
                  std::span<double> out) const;
 
+  // What has the numbers that a reduction reads; null: nothing.
+  [[nodiscard]] const NearRank<T>* order_of(Op op, double number) const noexcept;
+
   WindowSpec spec_;
-  bool order_ = false, built_ = false;
-  RowNumber from_ = 0, through_ = 0;  // sorted_ and fold_ are of the rows (from_, through_]
-  SortedColumns<T> sorted_;
+  bool built_ = false;
+  RowNumber from_ = 0, through_ = 0;  // order_ and fold_ are of the rows (from_, through_]
+  std::vector<NearRank<T>> order_;    // what the declared reductions read
   std::optional<WindowFold<T>> fold_;
   typename WindowFold<T>::Wants wants_;
 };

@@ -1,0 +1,196 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "stream/graph/time_range.h"
+#include "stream/topology/topology.h"
+#include "stream/windows/order_statistics.h"
+
+namespace tocsin::stream {
+
+// The numbers of a window around one rank, for each member, ascending; how many are below them; and how many numbers
+// there are. A row that enters or leaves changes mostly counts, in a loop over members: only what lies between the
+// greatest number below and the least above is inserted or removed. Where the rank is no longer among the numbers held,
+// they are taken from the window's rows again. Owned by a view of a window.
+template <class T>
+class NearRank {
+ public:
+  // The numbers of a member that are held, as those at their places among all.
+  struct Near {
+    const T* held;
+    std::size_t below, numbers;
+    [[nodiscard]] std::size_t size() const noexcept { return numbers; }
+    [[nodiscard]] bool empty() const noexcept { return numbers == 0; }
+    [[nodiscard]] const T& operator[](std::size_t rank) const noexcept { return held[rank - below]; }
+  };
+
+  // The quantile whose rank a reduction reads.
+  static double quantile(Op op, double number) noexcept {
+    return op != Op::w_quantile ? 0.5 : number >= 0 && number <= 1 ? number : 0;
+  }
+
+  // Of a window of at most `most` numbers, those that the reduction reads: all of them for a mad.
+  NearRank(const Reduction& reduction, std::size_t most)
+      : q_(quantile(reduction.op, reduction.number)),
+        all_(reduction.op == Op::w_mad || most <= near_enough),
+        room_(all_ ? most : near_enough) {}
+
+  [[nodiscard]] bool answers(Op op, double number) const noexcept {
+    return all_ || (op != Op::w_mad && q_ == quantile(op, number));
+  }
+  [[nodiscard]] bool same_as(const NearRank& other) const noexcept {
+    return q_ == other.q_ && room_ == other.room_ && all_ == other.all_;
+  }
+
+  void enter(std::span<const T> row) {
+    widen(row.size());
+    each_within(row, 1, [this](std::size_t slot, T value) { insert(slot, value); });
+  }
+  void leave(std::span<const T> row) {
+    each_within(row.first(std::min(row.size(), members_.size())), ~std::uint32_t{0},
+                [this](std::size_t slot, T value) { remove(slot, value); });
+  }
+  // After rows entered and left. `gather(slot, values)` appends the window's values of a member.
+  template <class Gather>
+  void settle(Gather&& gather) {
+    std::uint32_t numbers = 0;
+    std::size_t first = 0, last = 0;
+    for (std::size_t slot = 0; slot < members_.size(); ++slot) {
+      if (numbers_[slot] == 0) continue;
+      if (numbers_[slot] != numbers) numbers = numbers_[slot], first = rank(numbers), last = after(first, numbers);
+      if (first >= below_[slot] && last < std::size_t{below_[slot]} + members_[slot].held) continue;
+      values_.clear();
+      gather(static_cast<Slot>(slot), values_);
+      std::erase_if(values_, [](T value) { return value != value; });
+      take(slot, first);
+    }
+  }
+  [[nodiscard]] Near of(Slot slot) const noexcept {
+    if (slot >= members_.size()) return {nullptr, 0, 0};
+    return {data_.data() + slot * stride(), below_[slot], numbers_[slot]};
+  }
+  void clear() noexcept {
+    std::fill(numbers_.begin(), numbers_.end(), 0u);
+    for (std::size_t slot = 0; slot < members_.size(); ++slot) empty(slot);
+  }
+  [[nodiscard]] std::size_t retained_bytes() const noexcept {
+    return (data_.capacity() + low_.capacity() + high_.capacity()) * sizeof(T) +
+           (numbers_.capacity() + below_.capacity()) * sizeof(std::uint32_t) + members_.capacity() * sizeof(Member) +
+           within_.capacity();
+  }
+
+ private:
+  // So many that the rank seldom leaves: where values come in no order, about once in 4,000 rows.
+  static constexpr std::size_t near_enough = 96;
+  static constexpr T infinity = std::numeric_limits<T>::infinity();
+  struct Member {
+    std::uint32_t held = 0;
+  };
+
+  [[nodiscard]] std::size_t stride() const noexcept { return room_ + 1; }
+  // The lower of the two ranks that a quantile reads, and the other.
+  [[nodiscard]] std::size_t rank(std::size_t numbers) const noexcept {
+    return static_cast<std::size_t>(static_cast<double>(numbers - 1) * q_);
+  }
+  static std::size_t after(std::size_t rank, std::size_t numbers) noexcept { return std::min(rank + 1, numbers - 1); }
+
+  void widen(std::size_t members) {
+    if (members_.size() >= members) return;
+    members_.resize(members);
+    numbers_.resize(members, 0), below_.resize(members, 0);
+    low_.resize(members, -infinity), high_.resize(members, infinity);
+    within_.resize(members, 0);
+    data_.resize(members * stride());
+  }
+  // Counts a row's values, each as `one`, and calls `see` for those that lie within a member's limits.
+  template <class See>
+  void each_within(std::span<const T> row, std::uint32_t one, See&& see) {
+    const std::size_t n = row.size();
+    const T *const values = row.data(), *const low = low_.data(), *const high = high_.data();
+    std::uint32_t *const numbers = numbers_.data(), *const below = below_.data();
+    std::uint8_t* const within = within_.data();
+    for (std::size_t i = 0; i < n; ++i) numbers[i] += values[i] == values[i] ? one : 0u;
+    for (std::size_t i = 0; i < n; ++i) below[i] += values[i] < low[i] ? one : 0u;
+    for (std::size_t i = 0; i < n; ++i) within[i] = (values[i] >= low[i]) & (values[i] <= high[i]) ? 1 : 0;
+    std::size_t i = 0;
+    for (std::uint64_t eight; i + sizeof eight <= n; i += sizeof eight) {
+      std::memcpy(&eight, within + i, sizeof eight);
+      for (; eight != 0; eight &= eight - 1) {
+        const std::size_t slot = i + static_cast<std::size_t>(std::countr_zero(eight)) / 8;
+        see(slot, values[slot]);
+      }
+    }
+    for (; i < n; ++i)
+      if (within[i] != 0) see(i, values[i]);
+  }
+  void insert(std::size_t slot, T value) {
+    T* const run = data_.data() + slot * stride();
+    std::uint32_t& held = members_[slot].held;
+    const std::size_t place = count_below(run, held, value);
+    std::copy_backward(run + place, run + held, run + held + 1);
+    run[place] = value + T{0};  // -0 and 0 are one value
+    if (++held <= room_) return;
+    // One too many: the one that is further from the rank goes.
+    const std::size_t wanted = rank(numbers_[slot]);
+    --held;
+    if (2 * wanted + 1 > 2 * std::size_t{below_[slot]} + held) {
+      ++below_[slot];
+      std::copy(run + 1, run + held + 1, run);
+      low_[slot] = run[0];
+    } else {
+      high_[slot] = run[held - 1];
+    }
+  }
+  void remove(std::size_t slot, T value) {
+    T* const run = data_.data() + slot * stride();
+    std::uint32_t& held = members_[slot].held;
+    const std::size_t place = count_below(run, held, value);
+    if (place == held || run[place] != value) {  // it equals a limit, and is one of those beyond
+      if (value == low_[slot]) --below_[slot];
+      return;
+    }
+    std::copy(run + place + 1, run + held, run + place);
+    if (--held > 0) return;
+    if (numbers_[slot] == 0) return empty(slot);
+    low_[slot] = infinity, high_[slot] = -infinity;  // none is within until they are taken again
+  }
+  void empty(std::size_t slot) {
+    members_[slot].held = 0;
+    below_[slot] = 0;
+    low_[slot] = -infinity, high_[slot] = infinity;
+  }
+  // Of all numbers of the window, in values_.
+  void take(std::size_t slot, std::size_t wanted) {
+    const std::size_t numbers = values_.size(), held = std::min(numbers, room_),
+                      first = std::min(wanted < held / 2 ? 0 : wanted - held / 2, numbers - held);
+    const auto begin = values_.begin(), from = begin + static_cast<std::ptrdiff_t>(first),
+               to = from + static_cast<std::ptrdiff_t>(held);
+    if (first > 0) std::nth_element(begin, from, values_.end());
+    if (to != values_.end()) std::nth_element(from, to, values_.end());
+    std::sort(from, to);
+    T* const run = data_.data() + slot * stride();
+    std::transform(from, to, run, [](T value) { return value + T{0}; });
+    members_[slot].held = static_cast<std::uint32_t>(held);
+    below_[slot] = static_cast<std::uint32_t>(first);
+    low_[slot] = first > 0 ? run[0] : -infinity;
+    high_[slot] = first + held < numbers ? run[held - 1] : infinity;
+  }
+
+  double q_;
+  bool all_;
+  std::size_t room_;
+  std::vector<T> data_;                         // [member][room + 1]
+  std::vector<T> low_, high_;                   // limits: what lies within is held, or equals one
+  std::vector<std::uint32_t> numbers_, below_;  // by member
+  std::vector<Member> members_;
+  std::vector<std::uint8_t> within_;  // scratch, as the next
+  std::vector<T> values_;
+};
+
+}  // namespace tocsin::stream
