@@ -46,6 +46,18 @@ std::vector<dsl::Problem> failures(const packs::PackOutcome& outcome) {
   return found;
 }
 
+// How many nodes have values: of all, and per rank or GPU.
+std::pair<std::size_t, std::size_t> evaluated(const stream::Graph& graph) {
+  std::size_t all = 0, fine = 0;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const stream::NodeStep& step = graph.step(static_cast<stream::NodeId>(i));
+    if (step.in_place) continue;
+    ++all;
+    fine += step.level == stream::Level::rank || step.level == stream::Level::gpu;
+  }
+  return {all, fine};
+}
+
 int check(const std::vector<std::string>& directories, bool json) {
   const auto read = read_rules(directories);
   if (!read) {
@@ -105,8 +117,9 @@ int check(const std::vector<std::string>& directories, bool json) {
   for (const auto& one : dsl::shared_uses(read->files))
     fmt::print("{:<28} shared, named by {}\n", one.file,
                one.users.empty() ? "no file" : fmt::format("{}", fmt::join(one.users, ", ")));
-  fmt::print("{}, {} merged, {}, {}; hash {}\n", counted(pack.rules.size(), "rule"),
-             counted(pack.graph->size(), "node"), counted(outcome.cases.size(), "case"),
+  const auto [nodes, per_member] = evaluated(*pack.graph);
+  fmt::print("{}, {} merged, {} of them per rank or GPU, {}, {}; hash {}\n", counted(pack.rules.size(), "rule"),
+             counted(nodes, "node"), per_member, counted(outcome.cases.size(), "case"),
              counted(outcome.problems.size(), "warning"), pack.hash);
   return 0;
 }

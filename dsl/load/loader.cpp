@@ -116,14 +116,21 @@ struct Load {
       for (auto& local : rule.locals) local.node = now.at(local.node);
       rule.hot_set = stream::FewNodes{rule.hot};
     }
+    std::vector<stream::NodeId> read;
+    for (const stream::NodeId node : of_scripts) read.push_back(now.at(node));
+    each_read_node([&](const stream::NodeId& node) { read.push_back(node); });
+    graph->compute_in_place(read);
   }
   void each_node(auto&& visit) {
-    const auto each = [&](auto& nodes) {
-      for (auto& node : nodes) visit(node);
-    };
+    for (stream::Rule& rule : pack->rules)
+      for (auto* nodes : {&rule.hot, &rule.cold})
+        for (auto& node : *nodes) visit(node);
+    each_read_node(visit);
+  }
+  // The nodes whose values are read by others than nodes.
+  void each_read_node(auto&& visit) {
     for (stream::Rule& rule : pack->rules) {
       if (!rule.hot.empty()) visit(rule.answer);
-      each(rule.hot), each(rule.cold);
       if (rule.who) visit(*rule.who);
       for (auto& [name, node] : rule.needs) visit(node);
       for (auto& field : rule.state)

@@ -16,7 +16,9 @@ void Evaluator::State::resize() {
     for (std::size_t i = 0; i < std::min(steps.size(), graph->size()); ++i) {
       const auto id = static_cast<NodeId>(i);
       const Source source = graph->step(id).source;
-      if (moved ? source != Source::nothing : source == Source::texts) dirty.add(id), ready.remove(id);
+      if (!(moved ? source != Source::nothing : source == Source::texts)) continue;
+      const NodeId computed_by = graph->step(id).in_place ? graph->users(id).front() : id;
+      dirty.add(computed_by), ready.remove(computed_by);
     }
   }
   if (steps.size() >= graph->size()) return;
@@ -42,8 +44,9 @@ void Evaluator::State::prepare(NodeId id) {
 }
 
 void Evaluator::State::visit(NodeId id) {
-  if (!prepared.has(id)) prepare(id);
   const NodeStep& of = graph->step(id);
+  if (of.in_place) return dirty.remove(id);
+  if (!prepared.has(id)) prepare(id);
   if (dirty.has(id) || of.source == Source::leaf || (has_reading(of.source) && !leaves->same(readings[of.reading])))
     compute(id);
 }
@@ -53,7 +56,7 @@ void Evaluator::State::compute(NodeId id) {
   dirty.remove(id);
   ++computed;
   const std::size_t n = topology->size(of.level);
-  fresh_constant = false;
+  fresh_constant = false, rooms_used = 0;
   if (numbers.size() < n) numbers.resize(n), truths.resize(n);
   fresh_column = std::span{numbers}.first(n), fresh_mask = std::span{truths}.first(n);
   if (n > 0) write(id, of, n);
@@ -145,7 +148,8 @@ Column Evaluator::column(NodeId id) const {
 }
 
 Mask Evaluator::mask(NodeId id) const {
-  return state_->flattened(id) && state_->step(id).mask != State::none ? Mask{state_->mask(id)} : Mask{};
+  if (!state_->flattened(id) || graph().step(id).shape != Shape::mask) return {};
+  return graph().step(id).in_place ? state_->mask_in_place(id) : Mask{state_->mask(id)};
 }
 
 namespace {

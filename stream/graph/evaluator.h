@@ -61,7 +61,7 @@ class Evaluator {
   [[nodiscard]] const Graph& graph() const noexcept;
   [[nodiscard]] std::uint64_t computed() const noexcept;  // how many nodes so far
   [[nodiscard]] Column column(NodeId id) const;           // after run; empty for a node that did not run at this tick
-  [[nodiscard]] Mask mask(NodeId id) const;
+  [[nodiscard]] Mask mask(NodeId id) const;               // of a node that is computed in place: until the next call
   // The value of a slot of `level` in a node of the same or a containing level; absent, or unknown, where nothing
   // contains it.
   [[nodiscard]] double number_at(NodeId id, Level level, Slot slot) const;

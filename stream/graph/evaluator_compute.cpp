@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <utility>
 
 #include "stream/graph/evaluator_state.h"
@@ -16,6 +17,12 @@ Level level_of(Group group) noexcept {
     case Group::peers: return Level::job;
   }
   return Level::job;
+}
+
+// Whether all members of the mask have this value.
+bool all_are(const MaskOperand& mask, std::size_t n, Truth value) {
+  if (mask.one_for_all) n = 1;
+  return mask.form.of(mask.values[0]) == value && std::memcmp(mask.values, mask.values + 1, n - 1) == 0;
 }
 
 }  // namespace
@@ -88,7 +95,6 @@ void Evaluator::State::compare_window(const NodeStep& of) {
   const double nothing = 0;
   Operand limit{&nothing, true};
   if (of.arity > 0) {
-    flatten(of.arguments[0]);
     limit = number(of.arguments[0]);
     if (!limit.one_for_all && std::exchange(fresh_constant, false))
       std::fill(fresh_column.begin() + 2, fresh_column.end(), fresh_column[1]);
@@ -100,18 +106,44 @@ void Evaluator::State::compare_window(const NodeStep& of) {
 
 // Where the members of all arguments are constant, so are those of the result.
 void Evaluator::State::member_by_member(NodeId id, const NodeStep& of, std::size_t n) {
-  bool constant = n > 2;
-  for (std::size_t i = 0; i < of.arity; ++i)
-    constant = constant && (step(of.arguments[i]).constant || coarse(graph->step(of.arguments[i]).level));
-  fresh_constant = constant;
-  if (constant) n = 2;
-  else
-    for (std::size_t i = 0; i < of.arity; ++i) flatten(of.arguments[i]);
+  fresh_constant = n > 2 && constant_arguments(of);
+  write_members(id, of, fresh_column.data(), fresh_mask.data(), fresh_constant ? 2 : n);
+}
+
+bool Evaluator::State::constant_arguments(const NodeStep& of) {
+  return std::all_of(of.arguments.begin(), of.arguments.begin() + of.arity, [&](NodeId id) {
+    const NodeStep& argument = graph->step(id);
+    return coarse(argument.level) || (argument.in_place ? constant_arguments(argument) : step(id).constant);
+  });
+}
+
+MaskOperand Evaluator::State::truth(NodeId id, std::size_t n) {
+  const NodeStep& of = graph->step(id);
+  const bool one_for_all = coarse(of.level);
+  if (!of.in_place) {
+    if (!fresh_constant) flatten(id);
+    return {mask(id).data(), one_for_all};
+  }
+  if (one_for_all) n = 1;
+  if (rooms.size() == rooms_used) rooms.emplace_back();
+  std::vector<Truth>& room = rooms[rooms_used++];
+  if (room.size() < n) room.resize(n);
+  Truth* const values = room.data();  // the room itself may move
+  write_members(id, of, nullptr, values, n);
+  return {values, one_for_all};
+}
+
+Mask Evaluator::State::mask_in_place(NodeId id) {
+  fresh_constant = false, rooms_used = 0;
+  const std::size_t n = topology->size(graph->step(id).level);
+  return {truth(id, n).values, n};
+}
+
+// Values of n members of a node whose arguments are taken member by member.
+void Evaluator::State::write_members(NodeId id, const NodeStep& of, double* column, Truth* mask, std::size_t n) {
   const Kernels& kernel = kernels();
-  double* column = fresh_column.data();
-  Truth* mask = fresh_mask.data();
   const auto x = [&](std::size_t i) { return number(of.arguments[i]); };
-  const auto m = [&](std::size_t i) { return truth(of.arguments[i]); };
+  const auto m = [&](std::size_t i) { return truth(of.arguments[i], n); };
   switch (of.op) {
     case Op::add: return kernel.add(x(0), x(1), column, n);
     case Op::subtract: return kernel.subtract(x(0), x(1), column, n);
@@ -145,33 +177,49 @@ void Evaluator::State::member_by_member(NodeId id, const NodeStep& of, std::size
       }
       return kernel.is(x(0).values, literals.data(), literals.size(), mask, n);
     case Op::conjunction:
-    case Op::disjunction: {
-      std::array<MaskOperand, most_arguments> joined{};
-      for (std::size_t i = 0; i < of.arity; ++i) joined[i] = m(i), joined[i].form = of.forms[i];
-      return (of.op == Op::conjunction ? kernel.conjunction : kernel.disjunction)(joined.data(), of.arity, mask, n);
-    }
+    case Op::disjunction: return join(of, mask, n);
     default: assert(false);
+  }
+}
+
+// What is computed in place is computed last, and not at all where other masks decide for all members.
+void Evaluator::State::join(const NodeStep& of, Truth* mask, std::size_t n) {
+  const Kernels& kernel = kernels();
+  const auto join_all = of.op == Op::conjunction ? kernel.conjunction : kernel.disjunction;
+  const Truth deciding = of.op == Op::conjunction ? Truth::no : Truth::yes;
+  std::array<MaskOperand, most_arguments> terms{};
+  std::size_t count = 0;
+  for (const bool in_place : {false, true}) {
+    for (std::size_t i = 0; i < of.arity; ++i) {
+      if (graph->step(of.arguments[i]).in_place != in_place) continue;
+      MaskOperand& term = terms[count++] = truth(of.arguments[i], n);
+      term.form = of.forms[i];
+      if (!in_place || !all_are(term, n, deciding)) continue;
+      std::fill_n(mask, n, deciding);
+      return;
+    }
+    if (count == 0) continue;
+    join_all(terms.data(), count, mask, n);
+    if (count == of.arity || all_are({mask}, n, deciding)) return;
   }
 }
 
 void Evaluator::State::spread(const NodeStep& of) {
   const NodeId from = of.arguments[0];
-  flatten(from);
   const auto container = topology->containing(of.level, graph->step(from).level);
   const auto spread_to = [&](auto& to, const auto& values, auto nothing) {
     std::fill(to.begin() + static_cast<std::ptrdiff_t>(container.size()), to.end(), nothing);
     for (Slot slot = 0; slot < container.size(); ++slot)
       to[slot] = container[slot] == no_slot ? nothing : values[container[slot]];
   };
-  if (of.shape == Shape::column) spread_to(fresh_column, column(from), absent);
-  else spread_to(fresh_mask, mask(from), Truth::unknown);
+  if (of.shape == Shape::column) spread_to(fresh_column, number(from).values, absent);
+  else spread_to(fresh_mask, truth(from, topology->size(graph->step(from).level)).values, Truth::unknown);
 }
 
 void Evaluator::State::reduce(NodeId id, const NodeStep& of) {
   const Node& node = (*graph)[id];
   const NodeId from = of.arguments[0];
   const Level level = graph->step(from).level;
-  flatten(from);
   const bool peers = node.attributes.group == Group::peers;
   std::uint32_t& place = step(id).groups;
   if (place == none) place = static_cast<std::uint32_t>(groups.size()), groups.emplace_back();
@@ -182,12 +230,13 @@ void Evaluator::State::reduce(NodeId id, const NodeStep& of) {
     at.version = version;
   }
   const GroupFold::Of members{*at.groups, peers, level == Level::rank};
+  const std::size_t n = topology->size(level);
   if (graph->step(from).shape == Shape::column)
-    return fold.column(of.op, node.attributes.number, members, column(from), fresh_column);
-  if (of.op == Op::m_count) return fold.count(members, mask(from), fresh_column);
-  if (of.arity > 1) flatten(of.arguments[1]);
+    return fold.column(of.op, node.attributes.number, members, {number(from).values, n}, fresh_column);
+  const Mask mask{truth(from, n).values, n};
+  if (of.op == Op::m_count) return fold.count(members, mask, fresh_column);
   const double& literal = node.attributes.number;
-  fold.truths(of.op, of.arity > 1 ? number(of.arguments[1]) : Operand{&literal, true}, members, mask(from), fresh_mask);
+  fold.truths(of.op, of.arity > 1 ? number(of.arguments[1]) : Operand{&literal, true}, members, mask, fresh_mask);
 }
 
 }  // namespace tocsin::stream

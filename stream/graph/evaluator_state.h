@@ -53,8 +53,10 @@ struct Evaluator::State {
   bool fresh_constant = false;
   std::vector<double> numbers;  // the memory of these
   std::vector<Truth> truths;
-  std::vector<double> literals;  // of is(…): of texts, their symbols at this tick
-  std::vector<double> between;   // the first half of clamp; a column for all members, with one value
+  std::vector<double> literals;           // of is(…): of texts, their symbols at this tick
+  std::vector<double> between;            // the first half of clamp; a column for all members, with one value
+  std::vector<std::vector<Truth>> rooms;  // masks that are computed in place; the first `rooms_used` are in use
+  std::size_t rooms_used = 0;
 
   Step& step(NodeId id) { return steps[index(id)]; }
   [[nodiscard]] bool now(NodeId id) const {  // it has run at this tick
@@ -86,11 +88,19 @@ struct Evaluator::State {
   void leaf(NodeId id, const NodeStep& of);
   void compare_window(const NodeStep& of);
   void member_by_member(NodeId id, const NodeStep& of, std::size_t n);
+  [[nodiscard]] bool constant_arguments(const NodeStep& of);
+  void write_members(NodeId id, const NodeStep& of, double* column, Truth* mask, std::size_t n);
+  void join(const NodeStep& of, Truth* mask, std::size_t n);
+  Mask mask_in_place(NodeId id);  // all members, until the next node is computed
   void spread(const NodeStep& of);
   void reduce(NodeId id, const NodeStep& of);
 
-  Operand number(NodeId id) { return {column(id).data(), coarse(graph->step(id).level)}; }
-  MaskOperand truth(NodeId id) { return {mask(id).data(), coarse(graph->step(id).level)}; }
+  // An argument, with one value for all members or values of n members; a mask in place is computed now.
+  Operand number(NodeId id) {
+    if (!fresh_constant) flatten(id);
+    return {column(id).data(), coarse(graph->step(id).level)};
+  }
+  MaskOperand truth(NodeId id, std::size_t n);
 };
 
 }  // namespace tocsin::stream

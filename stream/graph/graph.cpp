@@ -92,6 +92,11 @@ std::string window_unit(const SignalDefinition& signal) {
   return signal.kind == SignalKind::counter ? unit_quotient(signal.unit, "seconds") : signal.unit;
 }
 
+// A mask that changes about as often as what it is made of. The answer to a comparison with a limit hardly ever changes
+// while its column does all the time: with values of its own it saves what follows from it.
+bool follows_arguments(Op op) { return joins_masks(op) || op == Op::is || op == Op::same || op == Op::known; }
+bool computes_masks(Op op) { return joins_masks(op) || op == Op::choose || (op >= Op::m_any && op <= Op::m_count); }
+
 }  // namespace
 
 NodeId Graph::intern(Node node) {
@@ -201,6 +206,22 @@ std::unordered_map<NodeId, NodeId> Graph::keep(std::span<const NodeId> roots) {
   }
   *this = std::move(kept);
   return now;
+}
+
+void Graph::compute_in_place(std::span<const NodeId> roots) {
+  std::vector<bool> has_values(nodes_.size());
+  for (const NodeId root : roots) has_values[static_cast<std::size_t>(root)] = true;
+  for (std::size_t i = nodes_.size(); i-- > 0;) {  // users come first
+    auto& users = users_[i];
+    if (has_values[i] || users.size() != 1 || !follows_arguments(nodes_[i].op)) continue;
+    const NodeId user = users.front();
+    if (!computes_masks((*this)[user].op)) continue;
+    steps_[i].in_place = true;
+    const NodeId reader = step(user).in_place ? this->users(user).front() : user;
+    for (const NodeId argument : nodes_[i].arguments)
+      std::ranges::replace(users_[static_cast<std::size_t>(argument)], static_cast<NodeId>(i), reader);
+    users = {reader};
+  }
 }
 
 }  // namespace tocsin::stream

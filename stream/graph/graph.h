@@ -119,6 +119,7 @@ struct NodeStep {
   Source source = Source::arguments;
   std::uint16_t reading = 0;  // of a node that has a reading: its number among them
   std::uint8_t arity = 0;
+  bool in_place = false;  // computed by the one node that reads it: has no values of its own
   std::array<NodeId, most_arguments> arguments{};
   std::array<MaskForm, most_arguments> forms{};
 };
@@ -144,7 +145,7 @@ class Graph {
 
   [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   [[nodiscard]] const NodeStep& step(NodeId id) const { return steps_[static_cast<std::size_t>(id)]; }
-  // The nodes that take its values, ascending.
+  // The nodes that take its values: of one that is computed in place, the node that computes it.
   [[nodiscard]] std::span<const NodeId> users(NodeId id) const { return users_[static_cast<std::size_t>(id)]; }
   // The leaves, which can have other values at each tick.
   [[nodiscard]] const NodeSet& leaves() const noexcept { return leaves_; }
@@ -162,6 +163,8 @@ class Graph {
   [[nodiscard]] std::vector<NodeId> reach(std::span<const NodeId> roots) const;
   // Drops the nodes that `roots` do not need. Gives the new id of each node that it keeps.
   std::unordered_map<NodeId, NodeId> keep(std::span<const NodeId> roots);
+  // Lets masks that one node alone reads be computed there, unless others read their values as well: `roots`.
+  void compute_in_place(std::span<const NodeId> roots);
   // The window that a node reduces, or the findings that it asks.
   [[nodiscard]] std::string leaf(NodeId id) const;
   // "%2 / %5", with what `written` gives for each argument, and with the node's own id for its leaf. `operand`: an
