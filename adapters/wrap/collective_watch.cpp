@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,10 @@ namespace {
 
 constexpr std::size_t most_printed = 8;           // lines on stderr in a run
 constexpr stream::Duration described_after = 2s;  // a collective that is open for so long is written down in full
+
+// What the tracer calls kinds of calls that it counts no more.
+constexpr std::array<std::string_view, 2> collectives{"c10d", "nccl"}, launches{"cuLaunchKernel", "cuGraphLaunch"};
+constexpr std::array<std::string_view, 1> waits{"cuStreamSynchronize"};
 
 // Descriptors of probes, programs and tables of the kernel.
 std::vector<int> of_the_kernel() {
@@ -54,30 +61,33 @@ std::optional<trace::OpenCollective> last_of_nccl(const trace::ProcessTrace& tra
   return open;
 }
 
-// Its collectives were too many for the budget of the tracer: where the counts stand says nothing.
-bool no_longer_counted(const trace::ProcessTrace& trace) {
-  return std::any_of(trace.stopped.begin(), trace.stopped.end(),
-                     [](const std::string& kind) { return kind == "c10d" || kind == "nccl"; });
+// Of these calls there were too many for the budget of the tracer: where their counts stand says nothing.
+bool no_longer_counted(const trace::ProcessTrace& trace, std::span<const std::string_view> kinds) {
+  return std::ranges::find_first_of(trace.stopped, kinds) != trace.stopped.end();
 }
 
 bool stays_open(const trace::ProcessTrace& trace) {
   const auto& oldest = trace.collectives.oldest;
-  return oldest && oldest->open >= described_after && !no_longer_counted(trace);
+  return oldest && oldest->open >= described_after && !no_longer_counted(trace, collectives);
 }
 
 bool is_in(const trace::ProcessTrace& trace, const std::string& group) {
   return !group.empty() && std::ranges::find(trace.groups, group, &trace::GroupTrace::name) != trace.groups.end();
 }
 
-void write_gpu(EntryBuilder& entry, stream::Time now, const EntryBuilder::Member& member, const trace::GpuTrace& gpu) {
+void write_gpu(EntryBuilder& entry, stream::Time now, const EntryBuilder::Member& member,
+               const trace::ProcessTrace& trace) {
+  const trace::GpuTrace& gpu = trace.gpu;
   const auto number = [](auto count) { return static_cast<double>(count); };
-  const stream::Duration waiting = gpu.waiting ? gpu.waiting->open : stream::Duration{};
-  const EntryBuilder::Value values[] = {
-      {"gpu_attached", gpu.attached ? 1.0 : 0.0, {}, false},
-      {"kernel_launches", number(gpu.kernel_launches + gpu.graph_launches), {}, false},
-      {"cuda_waits", number(gpu.waits), {}, false},
-      {"cuda_wait_time", stream::seconds(gpu.waited + waiting), {}, false}};
-  entry.sample(now, member, std::span{values, gpu.attached ? 4u : 1u}, "tracer");
+  std::vector<EntryBuilder::Value> values{{"gpu_attached", gpu.attached ? 1.0 : 0.0, {}, false}};
+  if (gpu.attached && !no_longer_counted(trace, launches))
+    values.push_back({"kernel_launches", number(gpu.kernel_launches + gpu.graph_launches), {}, false});
+  if (gpu.attached && !no_longer_counted(trace, waits)) {
+    const stream::Duration waiting = gpu.waiting ? gpu.waiting->open : stream::Duration{};
+    values.push_back({"cuda_waits", number(gpu.waits), {}, false});
+    values.push_back({"cuda_wait_time", stream::seconds(gpu.waited + waiting), {}, false});
+  }
+  entry.sample(now, member, values, "tracer");
 }
 
 }  // namespace
@@ -133,6 +143,9 @@ void CollectiveWatch::look(const std::unordered_map<pid_t, Process>& processes,
       if (auto open = last_of_nccl(trace)) trace.collectives.oldest = std::move(open);
     for (std::string& note : tracer_->take_notes()) say_once(std::move(note));
   }
+  uncalled_.clear();
+  for (const auto& [pid, rank] : ranks)
+    if (tracer_ && !ranks_.contains(rank)) uncalled_.insert(rank);
   if (!rings_.empty()) look_at_nccl(ranks);
   std::map<std::uint32_t, Entered> entered;
   for (const auto& [rank, trace] : ranks_) {
@@ -171,14 +184,15 @@ void CollectiveWatch::write(EntryBuilder& entry, stream::Time now, const std::st
   for (const auto& [rank, trace] : ranks_) {
     const trace::ProcessCollectives& seen = trace.collectives;
     const EntryBuilder::Member member{stream::Level::rank, rank, node, {}};
-    if (no_longer_counted(trace)) continue;
     const EntryBuilder::Value counts[] = {
         {"collective_launched", static_cast<double>(seen.launched), {}, false},
         {"collective_waiting", seen.oldest ? stream::seconds(seen.oldest->open) : 0, {}, false},
         {"collective_done", static_cast<double>(seen.done.value_or(0)), {}, false}};
-    entry.sample(now, member, std::span{counts, seen.done ? 3u : 2u}, "tracer");
-    if (tracer_) write_gpu(entry, now, member, trace.gpu);
+    if (!no_longer_counted(trace, collectives))
+      entry.sample(now, member, std::span{counts, seen.done ? 3u : 2u}, "tracer");
+    if (tracer_) write_gpu(entry, now, member, trace);
   }
+  for (const std::uint32_t rank : uncalled_) write_gpu(entry, now, {stream::Level::rank, rank, node, {}}, {});
   for (const auto& [rank, trace] : ranks_) {
     if (!stays_open(trace)) continue;
     const EntryBuilder::Member member{stream::Level::rank, rank, node, {}};

@@ -46,6 +46,7 @@ class CollectiveWatch {
   std::string why_not_;            // not printed yet
   std::set<std::string> printed_;  // lines that were printed
   std::map<std::uint32_t, trace::ProcessTrace> ranks_;
+  std::set<std::uint32_t> uncalled_;  // ranks that have called nothing that is probed: they hold no GPU
   struct Entered {
     std::uint64_t count = 0;
     stream::Time since{};
