@@ -1,5 +1,5 @@
-// trace_probe [BUDGET [alone]]: reads lines of stdin. "look PID…" looks at these processes, "read" prints one line of
-// JSON.
+// trace_probe [BUDGET [alone]]: reads lines of stdin, and answers each with one of JSON. "look PID…" looks at these
+// processes, "read" prints what they called, "off" ends the tracer until "on" starts another.
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -57,7 +57,8 @@ nlohmann::json json_of(const ProcessTrace& trace) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  auto tracer = argc > 1 ? Tracer::start(std::stod(argv[1]), argc > 2) : Tracer::start();
+  const auto start = [&] { return argc > 1 ? Tracer::start(std::stod(argv[1]), argc > 2) : Tracer::start(); };
+  auto tracer = start();
   if (!tracer) {
     std::cout << nlohmann::json{{"error", tracer.error().message}} << std::endl;
     return 1;
@@ -72,6 +73,11 @@ int main(int argc, char** argv) {
       for (pid_t pid = 0; words >> pid;) pids.push_back(pid);
       (*tracer)->look(pids);
       std::cout << nlohmann::json{{"looked", pids.size()}} << std::endl;
+    } else if (command == "off" || command == "on") {
+      tracer->reset();
+      if (command == "on") tracer = start();
+      if (!tracer) break;
+      std::cout << nlohmann::json{{"probes", command}} << std::endl;
     } else {
       nlohmann::json answer{{"processes", nlohmann::json::array()}};
       for (const ProcessTrace& trace : (*tracer)->read()) answer["processes"].push_back(json_of(trace));
