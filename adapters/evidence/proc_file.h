@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "adapters/journal/directory.h"
 
@@ -22,6 +25,17 @@ inline std::string proc_path(pid_t pid, const std::string& file) { return "/proc
     text.append(buffer, static_cast<std::size_t>(size));
   }
   return text;
+}
+
+// The value of a variable in an environment as /proc/PID/environ has it, NUL after each entry.
+[[nodiscard]] inline std::optional<std::string_view> variable_in(std::string_view environment, std::string_view name) {
+  while (!environment.empty()) {
+    const std::string_view entry = environment.substr(0, environment.find('\0'));
+    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name))
+      return entry.substr(name.size() + 1);
+    environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
+  }
+  return std::nullopt;
 }
 
 }  // namespace tocsin::adapters::evidence

@@ -69,7 +69,8 @@ GpuWatch::~GpuWatch() {
   ::waitpid(pid_, nullptr, WNOHANG);  // one that a driver blocks does not end: nobody waits for it
 }
 
-void GpuWatch::start() {
+void GpuWatch::start(const char* devices) {
+  devices_ = devices;
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
   Descriptor ours{ends[0]}, theirs{ends[1]};
@@ -111,8 +112,7 @@ void GpuWatch::take(const GpuReport& report, EntryBuilder& entry, stream::Time n
     if (of.ours) used_.insert(pci);
     if (of.rank) ranks.emplace(*of.rank, of.pid);
   }
-  if (used_.empty() ? !visible(::getenv("CUDA_VISIBLE_DEVICES"), report.index, report.uuid) : !used_.contains(pci))
-    return;
+  if (used_.empty() ? !visible(devices_, report.index, report.uuid) : !used_.contains(pci)) return;
   const auto gpu = member_of(report, node);
   const std::string index = std::to_string(report.index);
   const EntryBuilder::Field names[] = {

@@ -22,7 +22,8 @@ class GpuWatch {
  public:
   ~GpuWatch();
 
-  void start();
+  // `devices`: what the job may use until it is seen on some, in the form of CUDA_VISIBLE_DEVICES; null: all.
+  void start(const char* devices);
   [[nodiscard]] int descriptor() const noexcept { return reports_.get(); }  // -1: there is nothing to wait for
 
   // The rank that a process is, or is below; none: it is not of the job. In the second form: of the job, and of no
@@ -45,6 +46,7 @@ class GpuWatch {
             const OwnerOf& owner);
 
   pid_t pid_ = -1;
+  const char* devices_ = nullptr;
   Descriptor reports_;
   std::set<std::string> used_;   // PCI addresses of GPUs on which a process of the job was seen
   std::set<std::string> named_;  // of those that are members

@@ -56,24 +56,4 @@ std::optional<pid_t> LoneProcess::look(const std::unordered_map<pid_t, Process>&
   return std::nullopt;
 }
 
-bool launches_ranks(std::string_view command_line) {
-  constexpr std::string_view launchers[] = {"torchrun",
-                                            "torch.distributed.run",
-                                            "torch.distributed.launch",
-                                            "accelerate",
-                                            "deepspeed",
-                                            "horovodrun",
-                                            "mpirun",
-                                            "mpiexec",
-                                            "srun"};
-  for (int word = 0; word < 4 && !command_line.empty(); ++word) {  // an interpreter and its options come first
-    const std::size_t end = std::min(command_line.find('\0'), command_line.size());
-    std::string_view name = command_line.substr(0, end);
-    name.remove_prefix(name.rfind('/') + 1);  // npos + 1: nothing
-    if (std::find(std::begin(launchers), std::end(launchers), name) != std::end(launchers)) return true;
-    command_line.remove_prefix(std::min(end + 1, command_line.size()));
-  }
-  return false;
-}
-
 }  // namespace tocsin::adapters::wrap

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <unordered_map>
 
 #include "adapters/wrap/process_tree.h"
@@ -29,9 +28,5 @@ class LoneProcess {
   std::unordered_map<pid_t, Seen> before_;
   stream::Time looked_ = stream::long_ago;
 };
-
-// Whether a command line (as /proc/PID/cmdline has it, NUL after each word) is a launcher's: its work is to start
-// ranks.
-[[nodiscard]] bool launches_ranks(std::string_view command_line);
 
 }  // namespace tocsin::adapters::wrap

@@ -171,9 +171,9 @@ std::optional<ProcReading> ProcProbe::read(stream::Time now) {
   return reading;
 }
 
-HostMemory::HostMemory() : meminfo_(::open("/proc/meminfo", O_RDONLY | O_CLOEXEC)) {
+HostMemory::HostMemory(pid_t of) : meminfo_(::open("/proc/meminfo", O_RDONLY | O_CLOEXEC)) {
   char buffer[4096];
-  const Descriptor groups{::open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC)};
+  const Descriptor groups = open_proc(of == 0 ? ::getpid() : of, "cgroup");
   const std::string_view text = read_again(groups.get(), buffer);
   const std::size_t line = text.starts_with("0::") ? 0 : text.find("\n0::");
   if (line == std::string_view::npos) return;

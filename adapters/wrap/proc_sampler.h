@@ -51,10 +51,11 @@ class ProcProbe {
   std::string number_;
 };
 
-// Memory of this machine: of our control group where it has a limit (version 2), else of the whole.
+// Memory of this machine: of the control group of a process (0: ours) where it has a limit (version 2), else of the
+// whole.
 class HostMemory {
  public:
-  HostMemory();
+  explicit HostMemory(pid_t of = 0);
   struct Reading {
     double used = 0, limit = 0;  // bytes; what the kernel can take back at once does not count as used
   };

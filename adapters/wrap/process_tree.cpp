@@ -9,12 +9,15 @@
 #include <charconv>
 #include <unordered_set>
 
+#include "adapters/evidence/proc_file.h"
 #include "adapters/wrap/descriptor.h"
 #include "adapters/wrap/proc_stat.h"
 
 namespace tocsin::adapters::wrap {
 
 namespace {
+
+using evidence::variable_in;
 
 struct Names {
   std::string_view rank, world_size;
@@ -27,19 +30,7 @@ constexpr std::array<Names, 7> launchers = {{{"RANK", "WORLD_SIZE"},
                                              {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
                                              {"LOCAL_RANK", "WORLD_SIZE"}}};
 constexpr std::size_t local = launchers.size() - 1;  // the rank of the first node only
-constexpr std::size_t longest_environment = 2u << 20;
 constexpr std::uint32_t most_ranks = 262'144;
-
-std::optional<std::string_view> variable(std::string_view environment, std::string_view name) {
-  while (!environment.empty()) {
-    const std::size_t end = std::min(environment.find('\0'), environment.size());
-    const std::string_view entry = environment.substr(0, end);
-    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name))
-      return entry.substr(name.size() + 1);
-    environment.remove_prefix(std::min(end + 1, environment.size()));
-  }
-  return std::nullopt;
-}
 
 std::optional<std::uint32_t> number(std::optional<std::string_view> text) {
   if (!text || text->empty()) return std::nullopt;
@@ -49,14 +40,21 @@ std::optional<std::uint32_t> number(std::optional<std::string_view> text) {
   return value;
 }
 
-double seconds_since_boot(std::uint64_t start_ticks) {
+// Whether the launcher's variables are those of `before`. torchrun on a node of Kubeflow has a RANK and a WORLD_SIZE
+// that count nodes; its first rank may have the same two, and then has a LOCAL_RANK besides.
+bool inherited(const Names& names, std::string_view environment, std::string_view before) {
+  const auto same = [&](std::string_view name) { return variable_in(environment, name) == variable_in(before, name); };
+  return variable_in(before, names.rank) && same(names.rank) && same(names.world_size) && same("LOCAL_RANK");
+}
+
+}  // namespace
+
+double seconds_since(std::uint64_t start_ticks) {
   static const long ticks = ::sysconf(_SC_CLK_TCK);
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   return static_cast<double>(now.tv_sec) - static_cast<double>(start_ticks) / static_cast<double>(ticks);
 }
-
-}  // namespace
 
 bool is_shell(std::string_view name) {
   constexpr std::string_view shells[] = {"sh",   "bash",    "dash",    "zsh",  "ksh",
@@ -64,18 +62,50 @@ bool is_shell(std::string_view name) {
   return std::find(std::begin(shells), std::end(shells), name) != std::end(shells);
 }
 
-std::optional<Identity> identity_in(std::string_view environment, std::string_view ours) {
+std::optional<Identity> identity_in(std::string_view environment, std::string_view before) {
   for (std::size_t kind = 0; kind < launchers.size(); ++kind) {
-    const auto text = variable(environment, launchers[kind].rank);
+    const auto text = variable_in(environment, launchers[kind].rank);
     const auto rank = number(text);
-    if (!rank || *rank >= most_ranks || text == variable(ours, launchers[kind].rank)) continue;
-    const auto size = number(variable(environment, launchers[kind].world_size));
+    if (!rank || *rank >= most_ranks || inherited(launchers[kind], environment, before)) continue;
+    const auto size = number(variable_in(environment, launchers[kind].world_size));
     if (kind == local &&
-        (!size || *size < 2 || *rank >= *size || number(variable(environment, "NODE_RANK")).value_or(0) != 0))
+        (!size || *size < 2 || *rank >= *size || number(variable_in(environment, "NODE_RANK")).value_or(0) != 0))
       continue;
     return Identity{*rank, size && *size <= most_ranks ? *size : 0, static_cast<std::uint8_t>(kind)};
   }
   return std::nullopt;
+}
+
+bool launches_ranks(std::string_view command_line) {
+  constexpr std::string_view launchers[] = {"torchrun",
+                                            "torch.distributed.run",
+                                            "torch.distributed.launch",
+                                            "accelerate",
+                                            "deepspeed",
+                                            "horovodrun",
+                                            "mpirun",
+                                            "mpiexec",
+                                            "srun",
+                                            "orted",
+                                            "prted",
+                                            "hydra_pmi_proxy"};
+  for (int word = 0; word < 4 && !command_line.empty(); ++word) {  // an interpreter and its options come first
+    const std::size_t end = std::min(command_line.find('\0'), command_line.size());
+    std::string_view name = command_line.substr(0, end);
+    name.remove_prefix(name.rfind('/') + 1);  // npos + 1: nothing
+    if (std::find(std::begin(launchers), std::end(launchers), name) != std::end(launchers)) return true;
+    command_line.remove_prefix(std::min(end + 1, command_line.size()));
+  }
+  return false;
+}
+
+std::string rank_variables(std::string_view environment) {
+  std::string out;
+  const auto add = [&](std::string_view name) {
+    if (const auto value = variable_in(environment, name)) (out += name).append("=").append(*value).push_back('\0');
+  };
+  for (const Names& names : launchers) add(names.rank), add(names.world_size);
+  return out;
 }
 
 std::string read_whole(const std::string& path, std::size_t most) {
@@ -93,18 +123,18 @@ std::string read_whole(const std::string& path, std::size_t most) {
 
 std::string command_line(pid_t pid) { return read_whole(path_of(pid, "cmdline"), 16384); }
 
-ProcessTree::ProcessTree(pid_t root)
-    : root_(root),
-      our_environment_(read_whole(path_of(root, "environ"), longest_environment)),
-      proc_(::opendir("/proc")),
-      load_(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC)) {}
+Descendants::Descendants(pid_t root)
+    : root_(root), environment_(read_whole(path_of(root, "environ"), longest_environment)) {}
 
-std::optional<Identity> ProcessTree::own_identity() const { return identity_in(our_environment_, {}); }
+Kin::Answer Descendants::of(const Process& process) { return process.parent == root_ ? Answer::ours : Answer::strange; }
 
-bool ProcessTree::among_ranks() const {
+bool Descendants::among_ranks() const {
   const auto own = own_identity();
   return own && (own->rank > 0 || own->world_size > 1);
 }
+
+ProcessTree::ProcessTree(Kin& kin)
+    : kin_(kin), proc_(::opendir("/proc")), load_(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC)) {}
 
 bool ProcessTree::anything_new() {
   char buffer[128];
@@ -117,19 +147,40 @@ bool ProcessTree::anything_new() {
 }
 
 bool ProcessTree::below_same(const Process& process) const {
-  for (auto at = descendants_.find(process.parent); at != descendants_.end(); at = descendants_.find(at->second.parent))
+  for (auto at = processes_.find(process.parent); at != processes_.end(); at = processes_.find(at->second.parent))
     if (at->second.identity && process.identity && *at->second.identity == *process.identity) return true;
   return false;
 }
 
 bool ProcessTree::below_a_rank(const Process& process) const {
-  for (auto at = descendants_.find(process.parent); at != descendants_.end(); at = descendants_.find(at->second.parent))
+  for (auto at = processes_.find(process.parent); at != processes_.end(); at = processes_.find(at->second.parent))
     if (at->second.identity) return true;
   return false;
 }
 
+std::string_view ProcessTree::set_before(const Process& process) const {
+  for (auto at = processes_.find(process.parent); at != processes_.end(); at = processes_.find(at->second.parent))
+    if (const auto launcher = launchers_.find(at->first); launcher != launchers_.end()) return launcher->second;
+  return kin_.set_before(process);
+}
+
 void ProcessTree::identify(Process& process) {
-  process.identity = identity_in(read_whole(path_of(process.pid, "environ"), longest_environment), our_environment_);
+  const std::string environment = read_whole(path_of(process.pid, "environ"), longest_environment);
+  if (launches_ranks(command_line(process.pid))) {
+    process.identity.reset();
+    const std::string& before = launchers_[process.pid] = rank_variables(environment);
+    // A shell that runs the launcher has the same variables, and is no rank either.
+    for (auto at = processes_.find(process.parent); at != processes_.end() && at->second.identity;
+         at = processes_.find(at->second.parent)) {
+      if (*at->second.identity != identity_in(before, {})) break;
+      at->second.identity.reset();
+      at->second.rank = false;
+      launchers_[at->first] = before;
+    }
+  } else {
+    launchers_.erase(process.pid);
+    process.identity = identity_in(environment, set_before(process));
+  }
   process.rank = process.identity && !below_same(process);
 }
 
@@ -137,29 +188,29 @@ void ProcessTree::list() {
   if (!proc_) return;
   struct Unknown {
     Process process;
-    bool placed = false;
+    bool ours = false, open = false, placed = false;
   };
   std::vector<Unknown> unknown;
   std::unordered_map<pid_t, std::uint64_t> strangers;
-  std::unordered_map<pid_t, Process> descendants;
+  std::unordered_map<pid_t, Process> found;
   char buffer[1024];
   ::rewinddir(proc_.get());
   while (const dirent* entry = ::readdir(proc_.get())) {
     pid_t pid = 0;
     const std::string_view name = entry->d_name;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc{} || end != name.data() + name.size() || pid == root_) continue;
-    const auto known = descendants_.find(pid);
+    if (error != std::errc{} || end != name.data() + name.size()) continue;
+    const auto known = processes_.find(pid);
     const auto stranger = strangers_.find(pid);
-    if (known != descendants_.end() && known->second.inode == entry->d_ino) {
-      descendants.insert(descendants_.extract(known));
+    if (known != processes_.end() && known->second.inode == entry->d_ino) {
+      found.insert(processes_.extract(known));
     } else if (stranger != strangers_.end() && stranger->second == entry->d_ino) {
       strangers.insert(*stranger);
     } else {
       const auto stat = read_stat(pid, buffer);
-      if (stat && known != descendants_.end() && known->second.start == stat->start_ticks) {
+      if (stat && known != processes_.end() && known->second.start == stat->start_ticks) {
         known->second.inode = entry->d_ino;  // the kernel had dropped its name meanwhile
-        descendants.insert(descendants_.extract(known));
+        found.insert(processes_.extract(known));
       } else if (stat) {
         unknown.push_back({Process{pid,
                                    stat->parent,
@@ -174,16 +225,25 @@ void ProcessTree::list() {
       }
     }
   }
-  descendants_ = std::move(descendants);
+  processes_ = std::move(found);
   strangers_ = std::move(strangers);
-  // A child may be listed before its parent: again until none finds its place.
+  std::erase_if(launchers_, [&](const auto& launcher) { return !processes_.contains(launcher.first); });
+  // A process is placed behind the one that started it, which may be a launcher.
+  std::sort(unknown.begin(), unknown.end(), [](const Unknown& a, const Unknown& b) {
+    return std::pair{a.process.start, a.process.pid} < std::pair{b.process.start, b.process.pid};
+  });
+  for (Unknown& at : unknown) {
+    const Kin::Answer answer = kin_.of(at.process);
+    at.ours = answer == Kin::Answer::ours, at.open = answer == Kin::Answer::open;
+  }
+  // Pids come again, so a child may still stand before its parent: again until none finds its place.
   for (bool again = true; again;) {
     again = false;
     for (Unknown& at : unknown) {
-      if (at.placed || (at.process.parent != root_ && !descendants_.contains(at.process.parent))) continue;
+      if (at.placed || !(at.ours || processes_.contains(at.process.parent))) continue;
       at.placed = again = true;
       identify(at.process);
-      descendants_.emplace(at.process.pid, std::move(at.process));
+      processes_.emplace(at.process.pid, std::move(at.process));
     }
   }
   std::unordered_set<pid_t> others;
@@ -192,21 +252,23 @@ void ProcessTree::list() {
   for (const Unknown& at : unknown) {
     if (at.placed) continue;
     // One whose parent was not listed may be ours yet (its parent came, or went, while we read): it is looked at again.
-    if (at.process.parent == 0 || strangers_.contains(at.process.parent) || others.contains(at.process.parent))
+    if (at.open) newest_.clear();
+    else if (at.process.parent == 0 || strangers_.contains(at.process.parent) || others.contains(at.process.parent))
       strangers_.emplace(at.process.pid, at.process.inode);
     else newest_.clear();
   }
 }
 
 void ProcessTree::gone(pid_t pid) {
-  descendants_.erase(pid);
+  processes_.erase(pid);
+  launchers_.erase(pid);
   newest_.clear();
 }
 
 void ProcessTree::look() {
   // A process that was between its fork and its exec had its parent's environment.
   char buffer[1024];
-  for (auto& [pid, process] : descendants_) {
+  for (auto& [pid, process] : processes_) {
     if (process.identity || below_a_rank(process)) continue;
     const auto stat = read_stat(pid, buffer);
     if (stat) process.cpu_ticks = stat->cpu_ticks, process.state = stat->state;
@@ -222,14 +284,14 @@ void ProcessTree::look() {
 // A program that starts the other ranks of its node itself, with LOCAL_RANK, is the first of them.
 void ProcessTree::find_local_zero() {
   const Process* first = nullptr;
-  for (const auto& [pid, process] : descendants_) {
+  for (const auto& [pid, process] : processes_) {
     if (!process.rank || process.identity->kind != local) continue;
     if (process.identity->rank == 0) local_zero_ = true;
     if (local_zero_ || (first != nullptr && first->parent != process.parent)) return;
     first = &process;
   }
-  const auto parent = first == nullptr ? descendants_.end() : descendants_.find(first->parent);
-  if (parent == descendants_.end() || parent->second.identity || is_shell(parent->second.name)) return;
+  const auto parent = first == nullptr ? processes_.end() : processes_.find(first->parent);
+  if (parent == processes_.end() || parent->second.identity || is_shell(parent->second.name)) return;
   parent->second.identity = Identity{0, first->identity->world_size, local};
   parent->second.rank = true;
 }
@@ -237,8 +299,8 @@ void ProcessTree::find_local_zero() {
 void ProcessTree::name(const std::vector<pid_t>& ranks) {
   std::uint32_t rank = 0;
   for (const pid_t pid : ranks) {
-    const auto at = descendants_.find(pid);
-    if (at != descendants_.end()) {
+    const auto at = processes_.find(pid);
+    if (at != processes_.end()) {
       at->second.identity = Identity{rank, static_cast<std::uint32_t>(ranks.size()), Identity::unnamed};
       at->second.rank = true;
     }
@@ -248,12 +310,12 @@ void ProcessTree::name(const std::vector<pid_t>& ranks) {
 
 pid_t ProcessTree::worker_of(pid_t pid) const {
   for (int depth = 0; depth < 8; ++depth) {
-    const auto at = descendants_.find(pid);
-    if (at == descendants_.end() || !is_shell(at->second.name)) return pid;
+    const auto at = processes_.find(pid);
+    if (at == processes_.end() || !is_shell(at->second.name)) return pid;
     const Process* oldest = nullptr;
-    for (const auto& [child, process] : descendants_)
+    for (const auto& [child, process] : processes_)
       if (process.parent == pid && (oldest == nullptr || process.start < oldest->start)) oldest = &process;
-    if (oldest == nullptr || seconds_since_boot(oldest->start) < 5) return pid;
+    if (oldest == nullptr || seconds_since(oldest->start) < 5) return pid;
     pid = oldest->pid;
   }
   return pid;

@@ -22,11 +22,14 @@ struct Identity {
   friend bool operator==(const Identity& a, const Identity& b) noexcept { return a.rank == b.rank && a.kind == b.kind; }
 };
 
-// Reads an environment in the form of /proc/PID/environ, NUL after each entry. A variable that `ours` has with the same
-// value is ignored: it was set before the command began.
-[[nodiscard]] std::optional<Identity> identity_in(std::string_view environment, std::string_view ours);
+// Reads an environment in the form of /proc/PID/environ, NUL after each entry. The variables of a launcher that
+// `before` has with the same values are ignored: they were set before the ranks were started.
+[[nodiscard]] std::optional<Identity> identity_in(std::string_view environment, std::string_view before);
+// The entries of an environment that identity_in() looks at.
+[[nodiscard]] std::string rank_variables(std::string_view environment);
+inline constexpr std::size_t longest_environment = 2u << 20;
 
-// A descendant of wrap.
+// A process of the job.
 struct Process {
   pid_t pid = 0, parent = 0;
   std::uint64_t start = 0;        // ticks since boot
@@ -43,29 +46,57 @@ struct Process {
 [[nodiscard]] std::string command_line(pid_t pid);
 // Whether a program of this name only starts others, and waits for them.
 [[nodiscard]] bool is_shell(std::string_view name);
+// Whether a command line (as /proc/PID/cmdline has it, NUL after each word) is a launcher's: its work is to start
+// ranks.
+[[nodiscard]] bool launches_ranks(std::string_view command_line);
 // A file of /proc, or as much as is allowed.
 [[nodiscard]] std::string read_whole(const std::string& path, std::size_t most);
+[[nodiscard]] double seconds_since(std::uint64_t start_ticks);  // since boot
 
 struct DirectoryCloser {
   void operator()(DIR* directory) const noexcept { ::closedir(directory); }
 };
 
-// The descendants of wrap, found by looking through /proc for processes that were not there before; a quiet machine
-// costs one read. Orphans come to wrap (it is their subreaper), so none is lost. An environment is read once a process,
-// and again after an exec as long as the process is no rank and below none. Owned by the Recorder.
+// Which processes a ProcessTree holds, besides those that they have started. Owned by the recorder.
+class Kin {
+ public:
+  virtual ~Kin() = default;
+  enum class Answer : std::uint8_t { ours, strange, open };  // open: it can become ours; asked again at the next look
+  // Of a process whose parent is not in the tree.
+  [[nodiscard]] virtual Answer of(const Process& process) = 0;
+  // Variables that were set before the ranks were started: in the form of /proc/PID/environ.
+  [[nodiscard]] virtual std::string_view set_before(const Process& process) const = 0;
+};
+
+// The descendants of a process. Orphans come to wrap (it is their subreaper), so none is lost.
+class Descendants final : public Kin {
+ public:
+  explicit Descendants(pid_t root);
+  [[nodiscard]] Answer of(const Process& process) override;
+  [[nodiscard]] std::string_view set_before(const Process&) const override { return environment_; }
+
+  // The root runs inside one of several ranks itself: a process without a rank here is not alone.
+  [[nodiscard]] bool among_ranks() const;
+  [[nodiscard]] std::optional<Identity> own_identity() const { return identity_in(environment_, {}); }
+
+ private:
+  pid_t root_;
+  std::string environment_;
+};
+
+// The processes of a job, found by looking through /proc for processes that were not there before; a quiet machine
+// costs one read. An environment is read once a process, and again after an exec as long as the process is no rank and
+// below none. Owned by the recorder.
 class ProcessTree {
  public:
-  explicit ProcessTree(pid_t root);
+  explicit ProcessTree(Kin& kin);
 
   void look();
   // The process has ended. Its pid may come again, in a container at once: that is another process.
   void gone(pid_t pid);
   // These are the ranks 0, 1, …, though no environment says so.
   void name(const std::vector<pid_t>& ranks);
-  [[nodiscard]] const std::unordered_map<pid_t, Process>& processes() const noexcept { return descendants_; }
-  // We run inside one of several ranks ourselves: a process without a rank here is not alone.
-  [[nodiscard]] bool among_ranks() const;
-  [[nodiscard]] std::optional<Identity> own_identity() const;
+  [[nodiscard]] const std::unordered_map<pid_t, Process>& processes() const noexcept { return processes_; }
   // A shell that was started as a rank only waits: the process it runs, once that is some seconds old; else the pid
   // itself.
   [[nodiscard]] pid_t worker_of(pid_t pid) const;
@@ -74,18 +105,19 @@ class ProcessTree {
   [[nodiscard]] bool anything_new();
   [[nodiscard]] bool below_same(const Process& process) const;
   [[nodiscard]] bool below_a_rank(const Process& process) const;
+  [[nodiscard]] std::string_view set_before(const Process& process) const;
   void identify(Process& process);
   void find_local_zero();
   void list();
 
-  pid_t root_;
-  std::string our_environment_;
+  Kin& kin_;
   std::unique_ptr<DIR, DirectoryCloser> proc_;
   int load_;  // /proc/loadavg: its last word is the newest pid
   std::string newest_;
-  std::unordered_map<pid_t, Process> descendants_;
+  std::unordered_map<pid_t, Process> processes_;
+  std::unordered_map<pid_t, std::string> launchers_;    // of the job, with the variables that are not its ranks'
   bool local_zero_ = false;                             // a process with LOCAL_RANK 0 was seen, so none has to be found
-  std::unordered_map<pid_t, std::uint64_t> strangers_;  // processes that are no descendants, and their inodes
+  std::unordered_map<pid_t, std::uint64_t> strangers_;  // processes that are not of the job, and their inodes
 };
 
 }  // namespace tocsin::adapters::wrap

@@ -3,24 +3,18 @@
 #include <sys/types.h>
 
 #include <filesystem>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "adapters/wrap/collective_watch.h"
-#include "adapters/wrap/gpu_watch.h"
+#include "adapters/wrap/job_report.h"
 #include "adapters/wrap/line_splitter.h"
 #include "adapters/wrap/lone_process.h"
-#include "adapters/wrap/proc_sampler.h"
-#include "adapters/wrap/process_tree.h"
-#include "adapters/wrap/rank_finder.h"
+#include "adapters/wrap/rank_watch.h"
 #include "adapters/wrap/recording.h"
 #include "adapters/wrap/reload.h"
 #include "adapters/wrap/run_clock.h"
 #include "adapters/wrap/run_state.h"
-#include "adapters/wrap/stack_watch.h"
 #include "adapters/wrap/unnamed_ranks.h"
 #include "adapters/wrap/wrap.h"
 
@@ -53,15 +47,6 @@ class Recorder {
   int run();
 
  private:
-  struct Rank {
-    std::uint32_t rank = 0;
-    pid_t pid = 0;                             // of the rank's process
-    std::unique_ptr<ProcProbe> probe, worker;  // worker: where the process is a shell that waits for it
-    bool coverage = true;                      // its output comes to us
-    std::optional<ProcReading> reading{};      // the last; none: it has gone
-    std::map<pid_t, std::uint64_t> below{};    // processes that it started, and their CPU ticks at the last look
-    stream::Time below_at = stream::long_ago;
-  };
   struct Stream {
     int descriptor = -1;
     bool error = false, open = false;
@@ -73,47 +58,27 @@ class Recorder {
   void apply(const RunState& state);
   bool read(Stream& stream);  // true: there is more
   void second(stream::Time now);
-  void sample(stream::Time now);
-  void glance(stream::Time now);
   void find_ranks(stream::Time now);
-  void tell_ranks(std::span<const RankFinder::Change> changes, stream::Time now);
   void look_for_lone_process(stream::Time now);
-  void look_at_collectives();
-  void look_at_stacks();
-  void look_at_gpus();
-  [[nodiscard]] std::optional<double> cpu_below(Rank& rank, stream::Time now) const;  // cores, since the last look
-  void add_rank(std::uint32_t rank, pid_t pid);
-  void drop_rank(const Rank& rank, stream::Time now);
-  void coverage();
+  void cover(stream::Time now);
   void tell_dropped(stream::Time now);
-  void beat();
   void finish();
-  void tell_start(stream::Time now);  // of the attempt, or what is known of it since
-  void about_attempt();               // the entry belongs to this attempt, by name
-  void about_job();
-  [[nodiscard]] schemas::EntryBuilder::Member member(std::uint32_t rank) const;
   [[nodiscard]] schemas::EntryBuilder::Member speaker() const;  // whose lines the command's are
 
   RecorderSetup setup_;
   Recording recording_;
-  schemas::EntryBuilder entry_;
+  JobReport report_;
   Stream out_, err_;
-  std::optional<ProcessTree> tree_;  // these two look around in /proc when the command runs already
-  RankFinder finder_;
+  std::optional<Descendants> kin_;  // these look around in /proc when the command runs already
+  std::optional<ProcessTree> tree_;
+  std::optional<RankWatch> watch_;
   UnnamedRanks unnamed_;
   LoneProcess lone_;
-  GpuWatch gpus_;
-  CollectiveWatch collectives_;
-  StackWatch stacks_{setup_.directory, setup_.job, setup_.node};
-  std::vector<Rank> ranks_;
-  std::optional<HostMemory> memory_;
   Reload reload_;
   RunState state_;
   bool parent_gone_ = false;
-  stream::Time next_second_, next_glance_ = stream::long_ago, next_look_ = stream::long_ago,
-                             next_coverage_ = stream::long_ago, changed_;
+  stream::Time next_second_;
   std::uint64_t dropped_reported_ = 0;
-  unsigned glances_ = 0;
   std::vector<char> buffer_;
 };
 

@@ -39,4 +39,10 @@ class RunClock {
   return wait > 3'600'000 ? 3'600'000 : static_cast<int>(wait);
 }
 
+// A sample in the middle of its row of a second falls in no other.
+[[nodiscard]] inline stream::Time next_half_second(stream::Time now) noexcept {
+  using namespace std::chrono_literals;
+  return stream::row_end(now - 500ms + 1ns, 1s) + 500ms;
+}
+
 }  // namespace tocsin::adapters::wrap

@@ -169,6 +169,16 @@ TEST_CASE("command lines of one loop differ in numbers only") {
   CHECK(without_numbers("python\0a.py\0"s) != without_numbers("python\0b.py\0"s));
 }
 
+TEST_CASE("what a launcher has is not the rank of what it starts, unless the rank has more") {
+  const std::string node = "RANK=0\0WORLD_SIZE=2\0"s;  // Kubeflow's torchrun of the first of two nodes
+  CHECK_FALSE(identity_in("HOME=/\0RANK=0\0WORLD_SIZE=2\0"s, node));
+  CHECK(identity_in("RANK=0\0WORLD_SIZE=16\0LOCAL_RANK=0\0"s, node) == Identity{0, 16, 0});
+  CHECK(identity_in("RANK=0\0WORLD_SIZE=2\0LOCAL_RANK=0\0"s, node) == Identity{0, 2, 0});
+  const std::string all = "A=1\0WORLD_SIZE=2\0RANK=0\0"s;
+  CHECK(identity_in(all, {}).has_value());
+  CHECK_FALSE(identity_in(all, rank_variables(all)));
+}
+
 TEST_CASE("ranks are reported with their world size when they appear") {
   Finder job;
   job.add(rank_process(101, 1, 2));
@@ -194,7 +204,8 @@ TEST_CASE("when all rank processes are replaced the ranks were restarted, once")
 
 TEST_CASE("a rank that ends and is started again under the same pid is a new process, and a new attempt") {
   for (const bool noticed : {true, false}) {  // whether its end was; else the pid has another process at the next look
-    ProcessTree tree{::getpid()};
+    Descendants kin{::getpid()};
+    ProcessTree tree{kin};
     Finder ranks;
     const pid_t first = start_rank();
     tree.look();

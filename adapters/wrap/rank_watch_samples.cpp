@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "adapters/wrap/proc_stat.h"
-#include "adapters/wrap/recorder.h"
+#include "adapters/wrap/rank_watch.h"
 #include "stream/values/value.h"
 
 namespace tocsin::adapters::wrap {
@@ -20,11 +20,9 @@ constexpr stream::Duration between_glances[] = {170ms, 230ms, 190ms, 260ms, 150m
 
 }  // namespace
 
-EntryBuilder::Member Recorder::member(std::uint32_t rank) const { return {stream::Level::rank, rank, setup_.node, {}}; }
-
-std::optional<double> Recorder::cpu_below(Rank& rank, Time now) const {
+std::optional<double> RankWatch::cpu_below(Rank& rank, Time now) const {
   static const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
-  const auto& processes = tree_->processes();
+  const auto& processes = tree_.processes();
   const pid_t root = rank.worker ? rank.worker->pid() : rank.pid;
   std::map<pid_t, std::uint64_t> seen;
   std::uint64_t ticks = 0;
@@ -47,18 +45,20 @@ std::optional<double> Recorder::cpu_below(Rank& rank, Time now) const {
   return static_cast<double>(ticks) * tick / stream::seconds(now - last);
 }
 
-void Recorder::glance(Time now) {
+Time RankWatch::due() const { return ranks_.empty() ? stream::never : next_glance_; }
+
+void RankWatch::glance(Time now) {
+  if (now < next_glance_) return;
   for (Rank& rank : ranks_) (rank.worker ? *rank.worker : *rank.probe).glance();
   next_glance_ = now + between_glances[glances_++ % std::size(between_glances)];
 }
 
-void Recorder::sample(Time now) {
-  entry_.clear();
-  about_job();
-  if (const auto memory = memory_->read()) {
+void RankWatch::sample(Time now) {
+  EntryBuilder& entry = report_.about_job();
+  if (const auto memory = memory_.read()) {
     const EntryBuilder::Value values[] = {{"host_memory_used", memory->used, {}, false},
                                           {"host_memory_limit", memory->limit, {}, false}};
-    entry_.sample(now, {stream::Level::node, 0, setup_.node, {}}, values, "sampler");
+    entry.sample(now, report_.node(), values, "sampler");
   }
   for (Rank& rank : ranks_) {
     rank.reading = rank.probe->read(now);
@@ -74,47 +74,39 @@ void Recorder::sample(Time now) {
         {"process_cpu", rank.reading->cpu.value_or(stream::absent), {}, false},
         {"process_pid", static_cast<double>((rank.worker ? *rank.worker : *rank.probe).pid()), {}, false},
         {"process_state", 0, rank.reading->state, true}};
-    entry_.sample(now, member(rank.rank), values, "sampler");
+    entry.sample(now, report_.member(rank.rank), values, "sampler");
   }
   for (const auto& [signal, wait] :
        {std::pair{"wait_syscall", &ProcReading::wait_syscall}, std::pair{"wait_channel", &ProcReading::wait_channel}}) {
     for (const Rank& rank : ranks_) {
       if (!rank.reading || ((*rank.reading).*wait).empty()) continue;
       const EntryBuilder::Value value[] = {{signal, 0, (*rank.reading).*wait, true}};
-      entry_.sample(now, member(rank.rank), value, "sampler");
+      entry.sample(now, report_.member(rank.rank), value, "sampler");
     }
   }
   for (const Rank& rank : ranks_) {
     if (!rank.reading || !rank.reading->exit_status) continue;
     const EntryBuilder::Value value[] = {{"exit_status", *rank.reading->exit_status, {}, false}};
-    entry_.sample(now, member(rank.rank), value, "sampler");
+    entry.sample(now, report_.member(rank.rank), value, "sampler");
   }
-  recording_.append(entry_);
-  about_attempt();
+  report_.write();
+  report_.about_attempt();
   for (const Rank& rank : ranks_)
     if (!rank.reading) drop_rank(rank, now);
-  recording_.append(entry_);
+  report_.write();
   std::erase_if(ranks_, [](const Rank& rank) { return !rank.reading; });
 }
 
-void Recorder::coverage() {
-  std::vector<EntryBuilder::Member> lines, samples;
-  for (const Rank& rank : ranks_) {
-    if (rank.coverage) lines.push_back(member(rank.rank));
-    samples.push_back(member(rank.rank));
-  }
-  about_job();
-  // No rank is known, or all of them are here or with others like us: our coverage is that of the whole job.
-  if (setup_.options->part || ranks_.empty() || (finder_.complete() && lines.size() == ranks_.size()))
-    entry_.coverage("log", {});
-  if (!lines.empty()) entry_.coverage("log", lines);
-  samples.push_back({stream::Level::node, 0, setup_.node, {}});
-  entry_.coverage("sampler", samples);
-  gpus_.cover(entry_, setup_.node);
-  recording_.append(entry_);
+void RankWatch::cover(EntryBuilder& entry, Time now) {
+  next_coverage_ = now + between_coverage - 500ms;  // due at a second, however late that comes
+  std::vector<EntryBuilder::Member> samples;
+  for (const Rank& rank : ranks_) samples.push_back(report_.member(rank.rank));
+  samples.push_back(report_.node());
+  entry.coverage("sampler", samples);
+  gpus_.cover(entry, report_.job().node);
 }
 
-void Recorder::look_at_collectives() {
+void RankWatch::look_at_collectives() {
   std::map<pid_t, std::uint32_t> ranks;
   std::vector<evidence::StackTarget> targets;
   for (const Rank& rank : ranks_) {
@@ -122,31 +114,27 @@ void Recorder::look_at_collectives() {
     ranks.emplace(probe.pid(), rank.rank);
     targets.push_back({probe.pid(), rank.rank, probe.start()});
   }
-  const Time now = setup_.clock.now();
-  collectives_.look(tree_->processes(), ranks, now);
-  entry_.clear();
-  about_job();
-  collectives_.write(entry_, now, setup_.node);
-  if (entry_.empty()) entry_.clear();
-  recording_.append(entry_);
+  const Time now = clock_.now();
+  collectives_.look(tree_.processes(), ranks, now);
+  EntryBuilder& entry = report_.about_job();
+  collectives_.write(entry, now, report_.job().node);
+  report_.write();
   stacks_.look(now, collectives_.longest_standing(now), targets);
   look_at_stacks();
 }
 
-void Recorder::look_at_stacks() {
-  entry_.clear();
-  about_attempt();
-  stacks_.write(entry_, setup_.clock.now());
-  if (entry_.empty()) entry_.clear();
-  recording_.append(entry_);
+void RankWatch::look_at_stacks() {
+  EntryBuilder& entry = report_.about_attempt();
+  stacks_.write(entry, clock_.now());
+  report_.write();
 }
 
-void Recorder::look_at_gpus() {
-  about_attempt();
-  gpus_.write(entry_, setup_.clock.now(), setup_.node, [this](pid_t pid) {
+void RankWatch::look_at_gpus() {
+  EntryBuilder& entry = report_.about_attempt();
+  gpus_.write(entry, clock_.now(), report_.job().node, [this](pid_t pid) {
     GpuWatch::Owner owner;
-    for (auto at = tree_->processes().find(pid); at != tree_->processes().end();
-         at = tree_->processes().find(at->second.parent)) {
+    for (auto at = tree_.processes().find(pid); at != tree_.processes().end();
+         at = tree_.processes().find(at->second.parent)) {
       owner.ours = true;
       const auto rank = std::find_if(ranks_.begin(), ranks_.end(), [&](const Rank& r) { return r.pid == at->first; });
       if (rank == ranks_.end()) continue;
@@ -156,8 +144,18 @@ void Recorder::look_at_gpus() {
     }
     return owner;
   });
-  if (entry_.empty()) entry_.clear();
-  recording_.append(entry_);
+  report_.write();
+}
+
+std::array<pollfd, 3> RankWatch::waits() const {
+  return {{{gpus_.descriptor(), POLLIN, 0},
+           {stacks_.stacks_descriptor(), POLLIN, 0},
+           {stacks_.bundle_descriptor(), POLLIN, 0}}};
+}
+
+void RankWatch::react(const std::array<pollfd, 3>& ready) {
+  if (ready[0].revents != 0) look_at_gpus();
+  if ((ready[1].revents | ready[2].revents) != 0) look_at_stacks();
 }
 
 }  // namespace tocsin::adapters::wrap
