@@ -26,6 +26,8 @@ void add_status_command(CLI::App& app, int& status);
 // `ingest` makes a journal of JSON lines, or tries a mapping on a file.
 void add_ingest_command(CLI::App& app, int& status);
 void add_wrap_command(CLI::App& app, int& status);
+// `node` records the jobs of this machine that nobody wrapped.
+void add_node_command(CLI::App& app, int& status);
 // `notify --test` tries receivers of notifications; `--flush` sends what wrapped runs could not send.
 void add_notify_command(CLI::App& app, int& status);
 // `stacks` takes the stacks of running processes; `bundle` shows what was gathered at a hang, and gathers.

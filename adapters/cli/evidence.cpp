@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "adapters/cli/commands.h"
+#include "adapters/cli/job_ranks.h"
 #include "adapters/cli/recordings.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/usage.h"
@@ -29,7 +30,7 @@ using stream::Result;
 
 struct StacksOptions {
   std::vector<pid_t> pids;
-  std::string run;
+  std::string job;
   bool json = false, without_gdb = false;
 };
 
@@ -59,14 +60,13 @@ Result<std::vector<StackTarget>> processes_of(const fs::path& run) {
 int show_stacks(const StacksOptions& options) {
   std::vector<StackTarget> targets;
   for (const pid_t pid : options.pids) targets.push_back({pid});
-  if (!options.run.empty()) {
-    const auto run = recording_named(options.run);
-    auto found = run ? processes_of(*run) : Result<std::vector<StackTarget>>{run.error()};
+  if (!options.job.empty()) {
+    auto found = ranks_of_job(options.job);
     if (!found) return cannot("stacks", found.error().message);
     targets = std::move(*found);
   }
   if (targets.empty()) {
-    say("tocsin stacks: --pid PID or --job RUN is required\nRun `tocsin stacks --help` to see what it takes\n");
+    say("tocsin stacks: --pid PID or --job NAME is required\nRun `tocsin stacks --help` to see what it takes\n");
     return bad_usage;
   }
   evidence::StackSettings settings;
@@ -135,10 +135,7 @@ void add_evidence_commands(CLI::App& app, int& status) {
   auto* pid = add_option(*command, "--pid", stacks->pids, "PID", "A process; once for each")
                   ->check(CLI::Range(1, 1 << 22))
                   ->allow_extra_args(false);
-  add_option(*command, "--job", stacks->run, "RUN",
-             "All ranks of a run of wrap on this machine, by the directory of its journal; a name that `tocsin runs` "
-             "lists; or last")
-      ->excludes(pid);
+  add_option(*command, "--job", stacks->job, "NAME", job_ranks_text)->excludes(pid);
   command->add_flag("--no-gdb", stacks->without_gdb,
                     "Do not use gdb where py-spy does not work: it stops the process for seconds");
   command->add_flag("--json", stacks->json, "Print one JSON object");

@@ -36,8 +36,10 @@ Result<std::unique_ptr<forward::Destination>> destination_of(const SendTo& to) {
   return std::unique_ptr<forward::Destination>{std::move(*opened)};
 }
 
+}  // namespace
+
 Result<forward::Forwarded> send(const std::filesystem::path& directory, const SendTo& to, bool follow,
-                                int stop_when_readable = -1) {
+                                int stop_when_readable) {
   forward::Forwarded all;
   for (const std::filesystem::path& journal : journals_in(directory)) {
     const auto destination = destination_of(to);
@@ -50,8 +52,6 @@ Result<forward::Forwarded> send(const std::filesystem::path& directory, const Se
   }
   return all;
 }
-
-}  // namespace
 
 void add_send_to(CLI::App& command, SendTo& to, bool needed) {
   constexpr auto text =

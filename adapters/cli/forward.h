@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "adapters/forward/forward.h"
 #include "adapters/wrap/wrap.h"
 
 namespace tocsin::adapters::cli {
@@ -15,6 +16,9 @@ struct SendTo {
 };
 // The options that name it. `needed`: the command has nothing to do without.
 void add_send_to(CLI::App& command, SendTo& to, bool needed);
+// Sends the journals in a directory there; `follow`: until the seal.
+[[nodiscard]] stream::Result<forward::Forwarded> send(const std::filesystem::path& directory, const SendTo& to,
+                                                      bool follow, int stop_when_readable = -1);
 // In place of the engine beside the command: sends the journal there.
 [[nodiscard]] wrap::EngineEntry forwarding_engine(const SendTo& to);
 

@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   cli::add_status_command(app, status);
   cli::add_ingest_command(app, status);
   cli::add_wrap_command(app, status);
+  cli::add_node_command(app, status);
   cli::add_notify_command(app, status);
   cli::add_evidence_commands(app, status);
   cli::add_trace_command(app, status);

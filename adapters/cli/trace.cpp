@@ -12,16 +12,14 @@
 #include <vector>
 
 #include "adapters/cli/commands.h"
-#include "adapters/cli/recordings.h"
+#include "adapters/cli/job_ranks.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/usage.h"
-#include "adapters/evidence/run_ranks.h"
 #include "adapters/formats/json.h"
 #include "adapters/formats/printable.h"
 #include "adapters/trace/tracer.h"
 #include "adapters/wrap/proc_stat.h"
 #include "adapters/wrap/process_tree.h"
-#include "adapters/wrap/run_directory.h"
 #include "stream/values/units.h"
 
 namespace tocsin::adapters::cli {
@@ -34,7 +32,7 @@ using trace::ProcessTrace;
 
 struct TraceOptions {
   std::vector<pid_t> pids;
-  std::string run, slurm;
+  std::string job;
   int tables = 0;
   bool json = false;
 };
@@ -49,16 +47,13 @@ std::vector<pid_t> all_processes() {
   return pids;
 }
 
-// What is meant now: the processes that were named and all below them, or those of a job of Slurm.
+// What is meant now: the processes that were named and all below them.
 std::vector<pid_t> processes_of(const TraceOptions& options) {
   std::set<pid_t> found;
   std::multimap<pid_t, pid_t> children;
   for (const pid_t pid : all_processes()) {
     char text[4096];
     if (const auto stat = wrap::read_stat(pid, text)) children.emplace(stat->parent, pid);
-    if (options.slurm.empty()) continue;
-    const std::string environment = '\0' + environment_of(pid);
-    if (environment.find('\0' + ("SLURM_JOB_ID=" + options.slurm) + '\0') != environment.npos) found.insert(pid);
   }
   std::vector<pid_t> open = options.pids;
   while (!open.empty()) {
@@ -170,17 +165,13 @@ void print(const std::vector<ProcessTrace>& processes, std::size_t looked_at, bo
 }
 
 int run_trace(TraceOptions options) {
-  if (!options.run.empty()) {
-    const auto run = recording_named(options.run);
-    if (!run) return cannot("trace", run.error().message);
-    if (auto running = still_running(*run); !running) return cannot("trace", running.error().message);
-    const auto ranks = evidence::ranks_of(*run);
+  if (!options.job.empty()) {
+    const auto ranks = ranks_of_job(options.job);
     if (!ranks) return cannot("trace", ranks.error().message);
     for (const auto& rank : *ranks) options.pids.push_back(rank.pid);
   }
-  if (options.pids.empty() && options.slurm.empty()) {
-    say("tocsin trace: --pid PID, --job RUN or --slurm ID is required\nRun `tocsin trace --help` to see what it "
-        "takes\n");
+  if (options.pids.empty()) {
+    say("tocsin trace: --pid PID or --job NAME is required\nRun `tocsin trace --help` to see what it takes\n");
     return bad_usage;
   }
   auto pids = processes_of(options);
@@ -207,10 +198,7 @@ void add_trace_command(CLI::App& app, int& status) {
   add_option(*command, "--pid", options->pids, "PID", "A process, and all that it has started; once for each")
       ->check(CLI::Range(1, 1 << 22))
       ->allow_extra_args(false);
-  add_option(*command, "--job", options->run, "RUN",
-             "All ranks of a run of wrap on this machine, by the directory of its journal; a name that `tocsin runs` "
-             "lists; or last");
-  add_option(*command, "--slurm", options->slurm, "ID", "The processes of this job of Slurm on this machine");
+  add_option(*command, "--job", options->job, "NAME", job_ranks_text);
   add_option(*command, "--tables", options->tables, "N", "End after N seconds (default: when the processes have ended)")
       ->check(CLI::Range(1, 1 << 30));
   command->add_flag("--json", options->json, "Print a JSON array each second, an object a process");

@@ -168,7 +168,7 @@ class WithoutPySpy(Processes):
         self.assertIn("main, idle, state S", done.stdout)
 
     def test_what_cannot_be_done_is_an_error_with_its_remedy(self):
-        for arguments, text in ((["stacks"], "--pid PID or --job RUN is required"), (["stacks", "--pid", "0"], "--pid"),
+        for arguments, text in ((["stacks"], "--pid PID or --job NAME is required"), (["stacks", "--pid", "0"], "--pid"),
                                 (["stacks", "--job", self.folder / "none"], "none"), (["dumps", self.folder], "no dump of PyTorch"),
                                 (["bundle", self.folder / "none"], "none")):
             done = tocsin(*arguments, check=False)

@@ -55,7 +55,7 @@ class Refusals(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (2, "tocsin trace: none of these processes is here\n"))
         done = trace()
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--pid PID, --job RUN or --slurm ID is required", done.stderr)
+        self.assertIn("--pid PID or --job NAME is required", done.stderr)
 
     @unittest.skipUnless(shutil.which("setpriv") and os.geteuid() == 0, "only root can give up its capabilities")
     def test_without_the_right_it_says_how_to_get_it(self):

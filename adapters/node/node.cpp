@@ -1,0 +1,148 @@
+#include "adapters/node/node.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "adapters/node/recorded_job.h"
+#include "adapters/wrap/run_directory.h"
+
+namespace tocsin::adapters::node {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using wrap::RunClock;
+
+namespace {
+
+constexpr auto last_wait = 40s;  // for the senders, once we are to end
+
+class Agent {
+ public:
+  Agent(const NodeOptions& options, const wrap::EngineEntry& send)
+      : options_(options), send_(send), jobs_(options.node) {}
+
+  int run() {
+    resume();
+    for (;;) {
+      look();
+      pollfd at{signals_.descriptor(), POLLIN, 0};
+      const stream::Time next = clock_.now() + 1s;
+      for (stream::Time now = clock_.now(); now < next; now = clock_.now()) {
+        ::poll(&at, 1, wrap::milliseconds_until(next, now));
+        if (asked_to_end()) return end();
+        reap();
+      }
+    }
+  }
+
+ private:
+  void add(const fs::path& run, JobDescription job) {
+    recorded_.push_back(
+        std::make_unique<RecordedJob>(run, std::move(job), options_.journal_bytes, clock_, stop_.read.get(), send_));
+    recorded_.back()->start(signals_, clock_.now());
+  }
+
+  // What an earlier agent recorded goes on, and what it could not send is sent.
+  void resume() {
+    std::vector<fs::path> runs;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator{options_.state, error})
+      if (wrap::names_a_run(entry.path().filename().string())) runs.push_back(entry.path());
+    std::ranges::sort(runs);
+    for (const fs::path& run : runs)
+      if (auto job = RecordedJob::unfinished_in(run)) add(run, std::move(*job));
+  }
+
+  void look() {
+    for (NodeJob& job : jobs_.look()) {
+      const auto known = [&](const auto& one) { return one->recording() && one->place() == job.place; };
+      if (job.wrapped || !options_.recorded(job) || std::ranges::any_of(recorded_, known)) continue;
+      if (recorded_.size() >= options_.most_jobs) {
+        say_once("more than " + std::to_string(options_.most_jobs) + " jobs are here: " + text_of(job) +
+                 ", and what comes after it, is not recorded");
+        continue;
+      }
+      const fs::path run = new_directory(job);
+      JobDescription description = describe(job, options_.node, options_.attempts());
+      if (auto prepared = RecordedJob::prepare(run, description); !prepared) {
+        say_once("not recorded: " + text_of(job) + ": " + prepared.error().message);
+        continue;
+      }
+      ::fprintf(stderr, "tocsin: records %s\n", text_of(job).c_str());
+      add(run, std::move(description));
+      wrap::remove_oldest_runs(options_.state, options_.state_bytes);
+    }
+  }
+
+  // Its name ends with the pid of a rank: what is recorded of a job that runs is not removed.
+  fs::path new_directory(const NodeJob& job) const {
+    stream::Time start = RunClock{}.start();
+    for (;; start += 1s) {
+      fs::path run = wrap::run_directory(options_.state, start, job.ranks.front().pid);
+      if (std::error_code error; !fs::exists(run, error)) return run;
+    }
+  }
+
+  void reap() {
+    int status = 0;
+    for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0; pid = ::waitpid(-1, &status, WNOHANG))
+      for (const auto& one : recorded_)
+        if (one->ended(pid, status, clock_.now())) break;
+    for (const auto& one : recorded_) {
+      one->poll(signals_, clock_.now());
+      if (one->done()) one->finished();
+    }
+    std::erase_if(recorded_, [](const auto& one) { return one->done(); });
+  }
+
+  bool asked_to_end() {
+    wrap::Signals::Signal signal;
+    bool asked = false;
+    while (signals_.next(signal)) asked |= signal.number == SIGTERM || signal.number == SIGINT;
+    return asked;
+  }
+
+  int end() {
+    stop_.write.close();
+    const stream::Time until = clock_.now() + last_wait;
+    const auto running = [](const auto& one) { return one->running(); };
+    while (std::ranges::any_of(recorded_, running) && clock_.now() < until && !asked_to_end()) {
+      pollfd at{signals_.descriptor(), POLLIN, 0};
+      ::poll(&at, 1, 200);
+      int status = 0;
+      for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0; pid = ::waitpid(-1, &status, WNOHANG))
+        for (const auto& one : recorded_)
+          if (one->ended(pid, status, clock_.now())) break;
+    }
+    for (const auto& one : recorded_)
+      if (one->done()) one->finished();
+    return 0;
+  }
+
+  void say_once(const std::string& line) {
+    if (printed_.size() < 256 && printed_.insert(line).second) ::fprintf(stderr, "tocsin: %s\n", line.c_str());
+  }
+
+  const NodeOptions& options_;
+  const wrap::EngineEntry& send_;
+  RunClock clock_;
+  wrap::Signals signals_;
+  wrap::Pipe stop_ = wrap::make_pipe();
+  NodeJobs jobs_;
+  std::vector<std::unique_ptr<RecordedJob>> recorded_;
+  std::set<std::string> printed_;
+};
+
+}  // namespace
+
+int run_node(const NodeOptions& options, const wrap::EngineEntry& send) { return Agent{options, send}.run(); }
+
+}  // namespace tocsin::adapters::node

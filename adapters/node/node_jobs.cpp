@@ -1,0 +1,124 @@
+#include "adapters/node/node_jobs.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+
+#include "adapters/evidence/listed.h"
+#include "adapters/evidence/proc_file.h"
+#include "adapters/formats/printable.h"
+#include "adapters/wrap/proc_stat.h"
+#include "adapters/wrap/rank_finder.h"
+
+namespace tocsin::adapters::node {
+
+using wrap::Process;
+
+namespace {
+
+constexpr double settles_within = 5;  // seconds from its start
+constexpr int deepest = 64;           // ancestors that are looked at
+
+bool below_wrap(pid_t pid) {
+  char text[1024];
+  for (int depth = 0; pid > 1 && depth < deepest; ++depth) {
+    const auto stat = wrap::read_stat(pid, text);
+    if (!stat) return false;
+    if (stat->name == "tocsin") {
+      const std::string words = wrap::command_line(pid);
+      const std::size_t first = words.find('\0');
+      if (first != words.npos && std::string_view{words}.substr(first + 1).starts_with(std::string_view{"wrap\0", 5}))
+        return true;
+    }
+    pid = stat->parent;
+  }
+  return false;
+}
+
+uid_t owner_of(pid_t pid) {
+  struct stat about {};
+  return ::stat(evidence::proc_path(pid, "").c_str(), &about) == 0 ? about.st_uid : 0;
+}
+
+}  // namespace
+
+wrap::Kin::Answer JobKin::of(const Process& process) {
+  places_.erase(process.pid);
+  if (process.pid == 2 || process.parent == 2) return Answer::strange;  // threads of the kernel
+  const std::string cgroup = wrap::read_whole(wrap::path_of(process.pid, "cgroup"), 65536);
+  const std::string environment = wrap::read_whole(wrap::path_of(process.pid, "environ"), wrap::longest_environment);
+  if (auto place = place_in(cgroup, environment, host_); place && (!one_ || *one_ == *place)) {
+    places_.emplace(process.pid, std::move(*place));
+    return Answer::ours;
+  }
+  return wrap::seconds_since(process.start) < settles_within ? Answer::open : Answer::strange;
+}
+
+// The script of a batch job, and the shell of an interactive one, have SLURM_PROCID and are no rank; what they start
+// inherits it.
+std::string_view JobKin::set_before(const Process& process) const {
+  const auto known = places_.find(process.pid);
+  const JobPlace* place = known != places_.end() ? &known->second : one_ ? &*one_ : nullptr;
+  if (place == nullptr || place->step.empty() || std::isdigit(static_cast<unsigned char>(place->step.front())) != 0)
+    return {};
+  const std::string environment = wrap::read_whole(wrap::path_of(process.pid, "environ"), wrap::longest_environment);
+  before_.clear();
+  for (const char* name : {"SLURM_PROCID", "SLURM_NTASKS", "LOCAL_RANK"})
+    if (const auto value = evidence::variable_in(environment, name))
+      before_.append(name).append("=").append(*value).push_back('\0');
+  return before_;
+}
+
+const JobPlace* JobKin::place_of(const Process& process, const std::unordered_map<pid_t, Process>& processes) const {
+  if (const auto own = places_.find(process.pid); own != places_.end()) return &own->second;
+  for (auto at = processes.find(process.parent); at != processes.end(); at = processes.find(at->second.parent))
+    if (const auto place = places_.find(at->first); place != places_.end()) return &place->second;
+  return nullptr;
+}
+
+void JobKin::keep(const std::unordered_map<pid_t, Process>& processes) {
+  std::erase_if(places_, [&](const auto& place) { return !processes.contains(place.first); });
+}
+
+std::vector<NodeJob> NodeJobs::look() {
+  tree_.look();
+  kin_.keep(tree_.processes());
+  std::map<JobPlace, std::unordered_map<pid_t, Process>> by_place;
+  for (const auto& [pid, process] : tree_.processes())
+    if (process.rank)
+      if (const JobPlace* place = kin_.place_of(process, tree_.processes())) by_place[*place].emplace(pid, process);
+  std::vector<NodeJob> jobs;
+  for (const auto& [place, processes] : by_place) {
+    const auto known = std::make_unique<wrap::Legacy>();
+    wrap::RankFinder finder{*known};
+    (void)finder.look(processes);
+    NodeJob job{place, known->world_size};
+    for (const wrap::Legacy::Rank& rank : finder.ranks()) job.ranks.push_back({rank.pid, rank.rank, rank.start});
+    std::ranges::sort(job.ranks, {}, [](const evidence::StackTarget& rank) { return rank.rank; });
+    if (job.ranks.empty()) continue;
+    job.user = owner_of(job.ranks.front().pid);
+    job.wrapped = std::ranges::any_of(job.ranks, [](const auto& rank) { return below_wrap(rank.pid); });
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+std::string text_of(const NodeJob& job) {
+  std::vector<std::uint32_t> ranks;
+  std::string pids;
+  for (const evidence::StackTarget& rank : job.ranks) {
+    ranks.push_back(*rank.rank);
+    pids += (pids.empty() ? "" : ", ") + std::to_string(rank.pid);
+  }
+  std::string out = "job " + formats::printable(job.place.job);
+  if (!job.place.step.empty()) out += " step " + job.place.step;
+  out += (ranks.size() == 1 ? ": rank " : ": ranks ") + evidence::listed(ranks);
+  if (job.world_size > 0) out += " of " + std::to_string(job.world_size);
+  out += (ranks.size() == 1 ? ", pid " : ", pids ") + pids + ", by " + std::string{text_of(job.place.by)};
+  if (job.wrapped) out += ", recorded by tocsin wrap";
+  return out;
+}
+
+}  // namespace tocsin::adapters::node

@@ -1,0 +1,132 @@
+"""`tocsin node --list`: which jobs and ranks run here, of real processes that nobody wrapped."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.servers.process import wait_for  # noqa: E402
+
+TOCSIN = os.environ.get("TOCSIN", "build/release/adapters/cli/tocsin")
+GROUPS = pathlib.Path("/sys/fs/cgroup/pids") if pathlib.Path("/sys/fs/cgroup/pids").is_dir() else pathlib.Path("/sys/fs/cgroup")
+POD = "0f6d3e2a-91b7-4c55-8a3e-5d1c7e9b2f{:02}"
+
+
+def listed(*options):
+    done = subprocess.run([TOCSIN, "node", "--list", *options], stdout=subprocess.PIPE, text=True, check=False)
+    return done.stdout
+
+
+class Jobs(unittest.TestCase):
+    def setUp(self):
+        self.job = f"test-{os.getpid()}-{self.id().rsplit('_', 1)[-1]}"
+
+    def start(self, *words, group=None, **variables):
+        environment = {"PATH": os.environ["PATH"], **{name: str(value) for name, value in variables.items()}}
+        enter = (lambda: (group / "cgroup.procs").write_text(str(os.getpid()))) if group else None
+        process = subprocess.Popen([str(word) for word in words or ("sleep", "600")], env=environment, stdin=subprocess.DEVNULL,
+                                   start_new_session=True, preexec_fn=enter)
+        self.addCleanup(process.wait)
+        self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
+        return process.pid
+
+    def group(self, path):
+        """A control group as a scheduler makes it; the test is skipped where none may be made."""
+        folder = GROUPS / path
+        try:
+            folder.mkdir(parents=True)
+        except OSError as error:
+            self.skipTest(f"no control group may be made here: {error}")
+        self.addCleanup(self.remove, folder)
+        return folder
+
+    @staticmethod
+    def remove(folder):
+        wait_for(lambda: not (folder / "cgroup.procs").read_text(), 10, "the end of its processes")
+        while folder != GROUPS:
+            try:
+                folder.rmdir()
+            except OSError:
+                return      # another test's group is in it
+            folder = folder.parent
+
+    def rank(self, rank, of=2, **more):
+        return self.start(RANK=rank, WORLD_SIZE=of, LOCAL_RANK=rank, **{"TOCSIN_JOB": self.job, **more})
+
+    def line(self, *options):
+        return "".join(line + "\n" for line in listed("--job", self.job + "*", *options).splitlines())
+
+    def test_a_job_by_its_environment(self):
+        pids = [self.rank(rank, 4) for rank in (0, 1)]
+        self.assertEqual(self.line(), f"job {self.job}: ranks 0, 1 of 4, pids {pids[0]}, {pids[1]}, by the environment\n")
+        self.assertEqual(self.line("--user", "nobody"), "no job with ranks is found here\n")
+
+    def test_two_jobs_with_the_same_ranks(self):
+        first, second = self.rank(0), self.rank(0, TOCSIN_JOB=self.job + " b")
+        self.assertEqual(self.line(), f"job {self.job}: rank 0 of 2, pid {first}, by the environment\n"
+                                      f"job {self.job} b: rank 0 of 2, pid {second}, by the environment\n")
+
+    def test_a_name_with_line_breaks_is_one_line(self):
+        self.rank(0, TOCSIN_JOB=self.job + " a\nb\x1b[2J")
+        self.assertRegex(self.line(), rf"^job {self.job} a_b_\[2J: rank 0 of 2, pid \d+, by the environment\n$")
+
+    def test_an_environment_of_megabytes(self):
+        pid = self.start(**{f"FILL{number}": "x" * 100_000 for number in range(15)}, RANK=1, WORLD_SIZE=2, TOCSIN_JOB=self.job)
+        self.assertIn(f"rank 1 of 2, pid {pid}", self.line())
+
+    def test_a_rank_that_runs_another_program(self):
+        pid = self.start("sh", "-c", "sleep 1; export RANK=1 WORLD_SIZE=2; exec sleep 600", TOCSIN_JOB=self.job)
+        wait_for(lambda: f"rank 1 of 2, pid {pid}" in self.line(), 10, "the rank")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root makes a namespace of pids")
+    def test_a_rank_in_a_container(self):
+        outer = self.start("unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", "RANK=1 WORLD_SIZE=2 exec sleep 600",
+                           TOCSIN_JOB=self.job)
+        line = wait_for(lambda: found if "rank 1 of 2" in (found := self.line()) else None, 10, "the rank")
+        pid = int(re.search(r"pid (\d+)", line)[1])
+        self.assertNotIn(pid, (1, outer))
+        self.assertIn("\t1\n", pathlib.Path(f"/proc/{pid}/status").read_text())     # its number within
+
+    def test_a_launcher_is_no_rank(self):
+        folder = pathlib.Path("/tmp", self.job)
+        folder.mkdir()
+        self.addCleanup(shutil.rmtree, folder)
+        (folder / "torchrun").write_text("#!/bin/sh\nRANK=8 WORLD_SIZE=16 LOCAL_RANK=0 sleep 600 &\nRANK=9 WORLD_SIZE=16 LOCAL_RANK=1 sleep 600 &\nwait\n")
+        (folder / "torchrun").chmod(0o755)
+        self.start("unshare", "--pid", "--fork", "--kill-child", folder / "torchrun", TOCSIN_JOB=self.job, RANK=1, WORLD_SIZE=2)
+        wait_for(lambda: "ranks 8, 9 of 16," in self.line(), 10, "the ranks")
+
+    def test_steps_of_slurm_are_jobs_of_their_own(self):
+        task = {"SLURM_JOB_ID": self.job, "SLURM_NTASKS": 2}
+        steps = [self.group(f"slurm/uid_0/job_{os.getpid()}/step_{step}/task_0") for step in (0, 1, "batch")]
+        pids = [self.start(group=step, SLURM_PROCID=0, **task) for step in steps[:2]]
+        self.start("sh", "-c", "sleep 600; true", group=steps[2], SLURM_PROCID=0, **task)     # the script of the job is no rank
+        inside = self.start(group=steps[2], SLURM_PROCID=0, RANK=5, WORLD_SIZE=8, LOCAL_RANK=5, **task)
+        self.assertEqual(listed("--job", str(os.getpid())),
+                         f"job {os.getpid()} step 0: rank 0 of 2, pid {pids[0]}, by Slurm's cgroup\n"
+                         f"job {os.getpid()} step 1: rank 0 of 2, pid {pids[1]}, by Slurm's cgroup\n"
+                         f"job {os.getpid()} step batch: rank 5 of 8, pid {inside}, by Slurm's cgroup\n")
+
+    def test_pods_of_one_job_are_one_job(self):
+        for rank in (0, 1):
+            group = self.group(f"kubepods/burstable/pod{POD.format(rank)}/1f3870be")
+            self.start(group=group, HOSTNAME=f"{self.job}-worker-{rank}", RANK=rank, WORLD_SIZE=2)
+        self.assertRegex(self.line(), rf"^job {self.job}: ranks 0, 1 of 2, pids \d+, \d+, by the pod's cgroup\n$")
+
+    def test_a_job_under_wrap_is_left_to_it(self):
+        wrapped = self.start(TOCSIN, "wrap", "--job", self.job, "--journal", f"/tmp/{self.job}", "--", "env", "RANK=0", "WORLD_SIZE=1", "sleep", 600,
+                             TOCSIN_JOB=self.job)
+        self.addCleanup(shutil.rmtree, f"/tmp/{self.job}", ignore_errors=True)
+        wait_for(lambda: ", recorded by tocsin wrap" in self.line(), 10, "the rank")
+        os.kill(wrapped, signal.SIGTERM)
+        wait_for(lambda: "recorded by" not in self.line(), 10, "its end")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,133 @@
+"""`tocsin node`: a service judges a job that nobody wrapped by what the agent of its node sees."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.servers.process import wait_for  # noqa: E402
+
+TOCSIN = os.environ.get("TOCSIN", "build/release/adapters/cli/tocsin")
+PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+os.environ["PATH"] += f":{ROOT}/build/tools/bin"
+PY_SPY = shutil.which("py-spy") or shutil.which("py-spy", path=os.path.dirname(PYTHON))
+TRAINING = """
+import time, torch, torch.distributed as dist
+def spin():
+    while True:
+        pass
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+for step in range(200):
+    dist.all_reduce(torch.ones(4))
+    time.sleep(0.1)
+if dist.get_rank() == 2:
+    spin()
+dist.all_reduce(torch.ones(4))
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Node(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tocsin-node-")
+        self.addCleanup(folder.cleanup)
+        self.folder, self.port, self.job = pathlib.Path(folder.name), free_port(), f"test-{os.getpid()}-{self.id().rsplit('_', 1)[-1]}"
+        (self.folder / "tocsin.yml").write_text(f'http: {{listen: "127.0.0.1:{self.port}"}}\nlog: {{directory: {self.folder}/log}}\n')
+        self.start(TOCSIN, "run", "--config", self.folder / "tocsin.yml")
+        wait_for(lambda: self.get("/api/v1/jobs") is not None, 60, "the service")
+
+    def start(self, *command, **more):
+        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **more)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def agent(self):
+        agent = self.start(TOCSIN, "node", "--to", f"http://127.0.0.1:{self.port}", "--job", self.job, "--state", self.folder / "state")
+        self.addCleanup(agent.wait)
+        self.addCleanup(agent.terminate)
+        return agent
+
+    def get(self, path):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
+                return json.load(answer)["data"]
+        except OSError:
+            return None
+
+    def rank(self, rank, of, *command):
+        return self.start(*command, env={"PATH": os.environ["PATH"], "RANK": str(rank), "WORLD_SIZE": str(of), "TOCSIN_JOB": self.job, **self.meeting})
+
+    meeting = {}
+
+    def jobs(self):
+        return [job for job in self.get("/api/v1/jobs") or [] if job["job"] == self.job]
+
+    def events(self, name):
+        """Of all recordings of the agent, with the attempts that they are of."""
+        found = []
+        for run in sorted((self.folder / "state").iterdir()):
+            lines = subprocess.run([TOCSIN, "export", run], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+            found += [event for event in map(json.loads, lines) if event.get("event") == name]
+        return found
+
+    def test_an_agent_that_is_started_again_goes_on_with_the_attempt(self):
+        ranks = [self.rank(rank, 2, "sleep", 600) for rank in (0, 1)]
+        agent = self.agent()
+        first = wait_for(lambda: next((job for job in self.jobs() if job.get("ranks") == 2), None), 30, "the job")
+        agent.send_signal(signal.SIGTERM)
+        self.assertEqual(agent.wait(60), 0)
+        self.agent()
+        ranks[1].kill()
+        ranks[1].wait()
+        wait_for(lambda: self.events("exit"), 30, "the end of a rank")
+        ranks[0].kill()
+        ranks[0].wait()
+        wait_for(lambda: self.events("end"), 60, "the end of the job")
+        attempts = {event["attempt"] for name in ("start", "member", "exit", "end") for event in self.events(name)}
+        self.assertEqual(len(attempts), 1, attempts)
+        self.assertEqual([event["rank"] for event in self.events("member")], [0, 1])
+        self.assertEqual([event["rank"] for event in self.events("exit")], [1, 0])
+        ended = wait_for(lambda: next((job for job in self.jobs() if job["state"] == "ended"), None), 30, "the end in the service")
+        self.assertEqual(ended["attempt"], first["attempt"])
+
+    def test_the_alert_names_the_rank_that_loops_and_where(self):
+        if why := why_no_hang():
+            self.skipTest(why)
+        self.meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        (self.folder / "train.py").write_text(TRAINING)
+        self.agent()
+        for rank in range(4):
+            self.rank(rank, 4, PYTHON, self.folder / "train.py")
+        alert = wait_for(lambda: next(iter(self.get(f"/api/v1/alerts?job={self.job}&state=firing") or []), None), 240, "an alert")
+        self.assertEqual((alert["rule"], alert["who"]), ("collective_not_entered", [2]), alert)
+        if PY_SPY:
+            self.assertIn("; rank 2: spin (train.py:5)", alert["form"]["seen"])
+            self.assertIn("; the others: all_reduce < <module> (train.py:14)", alert["form"]["seen"])
+        self.assertIn(f"tocsin bundle {self.folder}/state/", alert["form"]["do"])
+
+
+def why_no_hang():
+    if subprocess.run([PYTHON, "-c", "import torch.distributed"], capture_output=True, check=False).returncode != 0:
+        return "there is no PyTorch here (python3-torch)"
+    probe = subprocess.run([os.environ["TRACE_PROBE"]], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return json.loads(probe.stdout.splitlines()[0]).get("error")
+
+
+if __name__ == "__main__":
+    unittest.main()
