@@ -118,16 +118,23 @@ class NearRank {
     for (std::size_t i = 0; i < n; ++i) numbers[i] += values[i] == values[i] ? one : 0u;
     for (std::size_t i = 0; i < n; ++i) below[i] += values[i] < low[i] ? one : 0u;
     for (std::size_t i = 0; i < n; ++i) within[i] = (values[i] >= low[i]) & (values[i] <= high[i]) ? 1 : 0;
+    slots_.clear();
     std::size_t i = 0;
     for (std::uint64_t eight; i + sizeof eight <= n; i += sizeof eight) {
       std::memcpy(&eight, within + i, sizeof eight);
-      for (; eight != 0; eight &= eight - 1) {
-        const std::size_t slot = i + static_cast<std::size_t>(std::countr_zero(eight)) / 8;
-        see(slot, values[slot]);
-      }
+      for (; eight != 0; eight &= eight - 1)
+        slots_.push_back(static_cast<Slot>(i + static_cast<std::size_t>(std::countr_zero(eight)) / 8));
     }
     for (; i < n; ++i)
-      if (within[i] != 0) see(i, values[i]);
+      if (within[i] != 0) slots_.push_back(static_cast<Slot>(i));
+    for (std::size_t at = 0; at < slots_.size(); ++at) {
+      if (at + prefetch_ahead < slots_.size()) prefetch(slots_[at + prefetch_ahead]);
+      see(slots_[at], values[slots_[at]]);
+    }
+  }
+  void prefetch(Slot slot) const noexcept {
+    const T* const run = data_.data() + slot * stride();
+    for (std::size_t i = 0; i < members_[slot].held; i += 64 / sizeof(T)) __builtin_prefetch(run + i);
   }
   void insert(std::size_t slot, T value) {
     T* const run = data_.data() + slot * stride();
@@ -190,6 +197,7 @@ class NearRank {
   std::vector<std::uint32_t> numbers_, below_;  // by member
   std::vector<Member> members_;
   std::vector<std::uint8_t> within_;  // scratch, as the next
+  std::vector<Slot> slots_;
   std::vector<T> values_;
 };
 
