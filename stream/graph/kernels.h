@@ -49,6 +49,10 @@ struct Kernels {
   // itself). Absent where infinities of both signs would be averaged or summed.
   double (*quantile)(const double*, std::size_t, double q, double* scratch);
   double (*mad)(const double*, std::size_t, double* scratch);  // median of the distances to the median, not scaled
+  // Eight columns side by side, each ascending then, NaN as infinite; or, of more than 16 rows, two halves of them: the
+  // first has a power of two, at least 16, and no less than the second. And one rank of all rows, from these halves.
+  void (*sort_eights)(double*, std::size_t rows, bool whole);
+  void (*rank_of_eights)(const double*, std::size_t rows, std::size_t rank, double* out);
   struct Tally {
     std::size_t yes, no, unknown;
   };

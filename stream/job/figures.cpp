@@ -36,7 +36,7 @@ std::vector<double> latest_means(const History& history, const SignalTable& sign
   const auto id = signals.find(name);
   const PointsView* view = id ? history.latest_points(*id) : nullptr;
   std::vector<double> means(view == nullptr ? 0 : members, absent);
-  if (view != nullptr) view->fold(Op::w_mean, 1, means);
+  if (view != nullptr) view->means(means);
   if (std::all_of(means.begin(), means.end(), [](double x) { return !is_number(x); })) means.clear();
   return means;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -32,6 +33,25 @@ class IncrementalAggregates {
     for (const Slot slot : changed_) {
       stale_[slot] = 0;
       for (One& one : columns_) one.values[slot] = reduce(slot, one.reduction.op, one.reduction.number);
+    }
+    changed_.clear();
+  }
+  // The same by eights, members 8 k to 8 k + 7: `begin(k)` for each eight in which one has changed, then
+  // `reduce(op, number, out)` for each column, in the order in which they were kept.
+  template <class Begin, class Reduce>
+  void refresh_eights(Begin&& begin, Reduce&& reduce) {
+    constexpr std::size_t eight = 8;
+    for (std::size_t first = 0; !changed_.empty() && first < stale_.size(); first += eight) {
+      const std::size_t count = std::min(eight, stale_.size() - first);
+      const std::span<std::uint8_t> stale{stale_.data() + first, count};
+      if (std::ranges::find(stale, 1) == stale.end()) continue;
+      std::ranges::fill(stale, std::uint8_t{0});
+      begin(first / eight);
+      for (One& one : columns_) {
+        std::array<double, eight> out;
+        reduce(one.reduction.op, one.reduction.number, std::span<double, eight>{out});
+        std::copy_n(out.begin(), count, one.values.begin() + static_cast<std::ptrdiff_t>(first));
+      }
     }
     changed_.clear();
   }

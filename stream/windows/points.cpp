@@ -1,6 +1,6 @@
 #include "stream/windows/points.h"
 
-#include <limits>
+#include <cstring>
 #include <tuple>
 
 namespace tocsin::stream {
@@ -8,141 +8,129 @@ namespace tocsin::stream {
 namespace {
 constexpr std::size_t remembered_steps = 64;
 
-// The least or greatest number, or the initial value. Four at a time, because each comparison depends on the one before
-// it.
-template <bool least>
-double extreme_from(double begin, std::span<const double> values) {
-  const auto better = [](double value, double than) { return (least ? value < than : value > than) ? value : than; };
-  double a = begin, b = begin, c = begin, d = begin;
-  std::size_t i = 0;
-  for (; i + 4 <= values.size(); i += 4) {
-    a = better(values[i], a), b = better(values[i + 1], b);
-    c = better(values[i + 2], c), d = better(values[i + 3], d);
-  }
-  for (; i < values.size(); ++i) a = better(values[i], a);
-  return better(better(a, b), better(c, d));
-}
+// Of more, sorting at a tick costs more than what it takes to keep them sorted.
+constexpr std::size_t few_points = 128;
 
-// The extreme of both; absent if there is no number.
-double extreme_of(bool least, std::span<const double> first, std::span<const double> second) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const double none = least ? infinity : -infinity;
-  const double extreme = least ? extreme_from<true>(extreme_from<true>(none, first), second)
-                               : extreme_from<false>(extreme_from<false>(none, first), second);
-  const auto any = [](std::span<const double> values) {
-    return std::any_of(values.begin(), values.end(), [](double x) { return is_number(x); });
-  };
-  return extreme != none || any(first) || any(second) ? extreme + 0.0 : absent;  // one zero
-}
 }  // namespace
 
 PointsView::PointsView(WindowSpec spec, const Demand& demand, bool declared)
     : spec_(std::move(spec)),
       capacity_(std::clamp<std::size_t>(full(), 1, 16)),
-      order_(declared && demand.order),
+      order_(declared && demand.order && full() > few_points),
       timed_(!declared || demand.times),
       sorted_(spec_.points) {
   if (!declared) return;
-  for (const Reduction& reduction : demand.reductions) {
-    const bool single = (reduction.op == Op::w_first || reduction.op == Op::w_last) && reduction.number <= 1;
-    const bool extreme = reduction.op == Op::w_min || reduction.op == Op::w_max;
-    if (single || extreme || reduction.op == Op::w_count || orders(reduction.op)) kept_.keep(reduction);
-  }
+  const auto keep = [&](bool order) {
+    for (const Reduction& reduction : demand.reductions) {
+      const bool single = (reduction.op == Op::w_first || reduction.op == Op::w_last) && reduction.number <= 1;
+      if (single || reduction.op == Op::w_count || EightSeries::gives(reduction.op))
+        if (orders(reduction.op) == order) kept_.keep(reduction);
+    }
+  };
+  keep(false), keep(true);  // what sorts comes last
+}
+
+void PointsView::widen(std::size_t members) {
+  rings_.resize(members);
+  counts_.resize(members, 0);
+  kept_.widen(members);
+  values_.resize(places());
+  if (timed_) times_.resize(places());
 }
 
 void PointsView::add(const Point& point) {
   const Slot slot = point.slot;
-  if (rings_.size() <= slot) {
-    const std::size_t members = std::max<std::size_t>(slot + std::size_t{1}, rings_.size() * 5 / 4);
-    rings_.resize(members);
-    counts_.resize(members, 0);
-    values_.resize(members * capacity_);
-    if (timed_) times_.resize(members * capacity_);
-    kept_.widen(members);
-  }
+  if (rings_.size() <= slot) widen(std::max<std::size_t>(slot + std::size_t{1}, rings_.size() * 5 / 4));
   Ring& ring = rings_[slot];
   if (ring.held == capacity_ && capacity_ < full()) grow();
   const bool full_before = ring.held == full();
   const double leaving = full_before ? values_[place(slot, 0)] : 0;
-  const std::size_t at = slot * capacity_ + ring.next;
+  const std::size_t at = index(slot, ring.next);
   values_[at] = point.value;
   if (timed_) times_[at] = point.at;
   if (++ring.next == capacity_) ring.next = 0;
   if (!full_before) ++ring.held;
   if (ring.held <= spec_.lag_points) return;
   counts_[slot] = ring.held - spec_.lag_points;
-  const double entering = values_[place(slot, counts_[slot] - 1)];
-  if (order_) {
-    if (full_before) sorted_.replace(slot, leaving, entering);
-    else sorted_.insert(slot, entering);
-  }
   kept_.changed(slot);
+  if (!order_) return;
+  const double entering = values_[place(slot, counts_[slot] - 1)];
+  if (full_before) sorted_.replace(slot, leaving, entering);
+  else sorted_.insert(slot, entering);
 }
 
-double PointsView::extreme(Op op, Slot slot) const {
-  const Pieces at = pieces(slot);
-  const std::span<const double> all{values_};
-  return extreme_of(op == Op::w_min, all.subspan(at.first, at.first_count), all.subspan(at.second, at.second_count));
+// The windows of eight members from this one on. Where they came together, whole rows are copied.
+void PointsView::gather(std::size_t first, EightSeries& to) const {
+  const std::size_t members = std::min(EightSeries::members, rings_.size() - first);
+  std::uint32_t most = 0;
+  Slot longest = static_cast<Slot>(first);
+  for (std::size_t m = 0; m < members; ++m)
+    if (counts_[first + m] > most) most = counts_[first + m], longest = static_cast<Slot>(first + m);
+  to.begin(most);
+  // The next eight come into the cache while these are sorted.
+  if (const std::size_t next = (first / EightSeries::members + 1) * stride(); next + stride() <= values_.size())
+    for (std::size_t i = 0; i < stride(); i += EightSeries::members) __builtin_prefetch(values_.data() + next + i);
+  bool together = true;
+  for (std::size_t m = 0; m < members; ++m) {
+    const Ring &ring = rings_[first + m], &other = rings_[longest];
+    together = together && (ring.held == 0 || (ring.held == other.held && ring.next == other.next));
+  }
+  for (std::size_t n = 0; n < most && together; ++n)
+    std::memcpy(to.row(n), values_.data() + place(longest, n) - longest % EightSeries::members,
+                EightSeries::members * sizeof(double));
+  for (std::size_t m = 0; m < EightSeries::members; ++m) {
+    const auto slot = static_cast<Slot>(first + m);
+    if (together && m < members && counts_[slot] != 0) continue;
+    for (std::size_t n = 0; n < most; ++n)
+      to.row(n)[m] = m < members && n < counts_[slot] ? values_[place(slot, n)] : absent;
+  }
+  to.end();
 }
 
-void PointsView::refresh() {
-  kept_.refresh([&](Slot slot, Op op, double number) {
-    switch (op) {
-      case Op::w_min:
-      case Op::w_max: return extreme(op, slot);
-      case Op::w_count: return static_cast<double>(counts_[slot]);
-      case Op::w_first: return values_[place(slot, 0)];
-      case Op::w_last: return values_[place(slot, counts_[slot] - 1)];
-      default: return order_statistic(op, sorted_.of(slot), number);
-    }
+void PointsView::refresh(std::vector<double>& block) {
+  EightSeries series{block};
+  std::size_t first = 0;
+  const auto each = [&](std::span<double, EightSeries::members> out, auto&& of) {
+    for (std::size_t m = 0; m < std::min(out.size(), rings_.size() - first); ++m)
+      if (const auto slot = static_cast<Slot>(first + m); counts_[slot] != 0) out[m] = of(slot);
+  };
+  const auto begin = [&](std::size_t eight) { gather(first = eight * EightSeries::members, series); };
+  kept_.refresh_eights(begin, [&](Op op, double number, std::span<double, EightSeries::members> out) {
+    std::ranges::fill(out, absent);
+    if (op == Op::w_count) return each(out, [&](Slot slot) { return static_cast<double>(counts_[slot]); });
+    if (op == Op::w_first) return each(out, [&](Slot slot) { return values_[place(slot, 0)]; });
+    if (op == Op::w_last) return each(out, [&](Slot slot) { return values_[place(slot, counts_[slot] - 1)]; });
+    if (order_ && orders(op))
+      return each(out, [&](Slot slot) { return order_statistic(op, sorted_.of(slot), number); });
+    series.reduce(op, number, out);
   });
 }
 
-// Rebuilds the rings, oldest point first, so that none wraps around.
+// No ring has wrapped around while there is room to grow.
 void PointsView::grow() {
-  const std::size_t wider = std::min(capacity_ * 2, full());
+  const std::size_t before = stride();
+  capacity_ = std::min(capacity_ * 2, full());
   const auto move = [&](auto& from) {
-    std::decay_t<decltype(from)> to(rings_.size() * wider);
-    for (std::size_t slot = 0; slot < rings_.size(); ++slot)
-      std::copy_n(from.data() + slot * capacity_, rings_[slot].held, to.data() + slot * wider);
+    std::decay_t<decltype(from)> to(places());
+    for (std::size_t eight = 0; eight * before < from.size(); ++eight)
+      std::copy_n(from.data() + eight * before, before, to.data() + eight * stride());
     from = std::move(to);
   };
   move(values_);
   if (timed_) move(times_);
   for (Ring& ring : rings_)
-    if (ring.next == 0 && ring.held == capacity_) ring.next = ring.held;
-  capacity_ = wider;
+    if (ring.next == 0 && ring.held > 0) ring.next = ring.held;
 }
 
-PointsView::Pieces PointsView::pieces(Slot slot) const noexcept {
-  const std::size_t count = slot < counts_.size() ? counts_[slot] : 0;
-  if (count == 0) return {};
-  const std::size_t first = place(slot, 0), before_end = std::min(count, (slot + std::size_t{1}) * capacity_ - first);
-  return {first, before_end, slot * capacity_, count - before_end};
-}
-
-template <class Each>
-void PointsView::each(Slot slot, Each&& see) const {
-  const Pieces at = pieces(slot);
-  for (std::size_t i = at.first; i < at.first + at.first_count; ++i) see(i);
-  for (std::size_t i = at.second; i < at.second + at.second_count; ++i) see(i);
-}
-
-void PointsView::fold(Op op, std::uint32_t least, std::span<double> out) const {
-  const std::size_t members = std::min(out.size(), counts_.size());
-  const std::span<const double> all{values_};
-  for (Slot slot = 0; slot < members; ++slot) {
-    if (counts_[slot] == 0 || counts_[slot] < least) continue;
-    if (op == Op::w_min || op == Op::w_max) {
-      if (const double found = extreme(op, slot); is_number(found)) out[slot] = found;
-      continue;
-    }
-    const Pieces at = pieces(slot);
-    LaneSum sum;
-    sum.add(all.subspan(at.first, at.first_count));
-    sum.add(all.subspan(at.second, at.second_count));
-    if (sum.numbers() == 0) continue;
-    out[slot] = canonical(op == Op::w_mean ? sum.value() / static_cast<double>(sum.numbers()) : sum.value());
+void PointsView::means(std::span<double> out) const {
+  std::vector<double> block;
+  EightSeries series{block};
+  std::array<double, EightSeries::members> eight;
+  for (std::size_t first = 0; first < std::min(out.size(), rings_.size()); first += eight.size()) {
+    gather(first, series);
+    series.reduce(Op::w_mean, 0, eight);
+    for (std::size_t m = 0; m < eight.size() && first + m < std::min(out.size(), rings_.size()); ++m)
+      if (!is_absent(eight[m])) out[first + m] = eight[m];
   }
 }
 
@@ -170,24 +158,36 @@ void PointsView::rebuild() {
   kept_.clear(rings_.size());
   for (Slot slot = 0; slot < rings_.size(); ++slot) {
     if (counts_[slot] == 0) continue;
-    if (order_) each(slot, [&](std::size_t i) { sorted_.insert(slot, values_[i]); });
+    for (std::size_t n = 0; order_ && n < counts_[slot]; ++n) sorted_.insert(slot, values_[place(slot, n)]);
     kept_.changed(slot);
   }
 }
 
-void PointsView::fields(auto& self, auto& archive) {
-  archive(1, self.cursor), archive(2, self.capacity_), archive(3, self.rings_), archive(4, self.values_),
-      archive(5, self.times_);
+// A snapshot holds places member by member.
+void PointsView::save(Writer& out) const {
+  const auto by_member = [this](const auto& all) {
+    std::decay_t<decltype(all)> to;
+    for (Slot slot = 0; slot < rings_.size() && !all.empty(); ++slot)
+      for (std::size_t at = 0; at < capacity_; ++at) to.push_back(all[index(slot, at)]);
+    return to;
+  };
+  out(1, cursor), out(2, capacity_), out(3, rings_), out(4, by_member(values_)), out(5, by_member(times_));
 }
-void PointsView::save(Writer& out) const { fields(*this, out); }
 
 void PointsView::load(Reader& in) {
-  fields(*this, in);
+  in(1, cursor), in(2, capacity_), in(3, rings_), in(4, values_), in(5, times_);
   capacity_ = std::clamp<std::size_t>(capacity_, 1, full());
   const bool fits = values_.size() == rings_.size() * capacity_ && times_.size() == (timed_ ? values_.size() : 0) &&
                     std::all_of(rings_.begin(), rings_.end(),
                                 [&](const Ring& r) { return r.next < capacity_ && r.held <= capacity_; });
   if (!fits) rings_.clear(), values_.clear(), times_.clear();
+  const auto by_eight = [this](auto& all) {
+    std::decay_t<decltype(all)> to(all.empty() ? 0 : places());
+    for (Slot slot = 0; slot < rings_.size() && !all.empty(); ++slot)
+      for (std::size_t at = 0; at < capacity_; ++at) to[index(slot, at)] = all[slot * capacity_ + at];
+    all = std::move(to);
+  };
+  by_eight(values_), by_eight(times_);
   counts_.assign(rings_.size(), 0);
   for (std::size_t slot = 0; slot < rings_.size(); ++slot)
     if (rings_[slot].held > spec_.lag_points) counts_[slot] = rings_[slot].held - spec_.lag_points;
@@ -267,7 +267,6 @@ void Points::advance(PointsView& view, Time to) {
     const auto at = static_cast<std::size_t>(view.cursor - base_);
     const Point& point = log_[at];
     if (point.at > to) break;
-    if (at + prefetch_ahead < log_.size()) view.prefetch(log_[at + prefetch_ahead].slot);
     view.add(point);
   }
 }

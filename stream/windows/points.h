@@ -4,6 +4,7 @@
 
 #include "stream/graph/time_range.h"
 #include "stream/windows/accumulators.h"
+#include "stream/windows/eight_series.h"
 #include "stream/windows/incremental_aggregates.h"
 #include "stream/windows/order_statistics.h"
 #include "stream/windows/queue.h"
@@ -19,31 +20,23 @@ struct Point {
   double value = 0;
 };
 
-// One window of the last n points: a ring per member, as of the T that it was advanced to. Declared order statistics
-// are updated as points come.
+// One window of the last n points: a ring per member, as of the T that it was advanced to. What is declared of it is
+// computed when a tick asks, of eight members at once.
 class PointsView {
  public:
   PointsView(WindowSpec spec, const Demand& demand, bool declared);
 
   void add(const Point& point);
-  // Brings what a member's next point changes into the cache.
-  void prefetch(Slot slot) const noexcept {
-    if (slot >= rings_.size()) return;
-    const std::size_t at = slot * capacity_ + rings_[slot].next;
-    __builtin_prefetch(values_.data() + at, 1);
-    if (timed_) __builtin_prefetch(times_.data() + at, 1);
-    if (order_) sorted_.prefetch(slot);
-  }
   [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
-  // Brings the maintained reductions up to the points that were added. Called before a reduction.
-  void refresh();
+  // Brings the maintained reductions up to the points that were added. Called before a reduction. `block`: memory that
+  // it may use.
+  void refresh(std::vector<double>& block);
   // The number of points in each member's window.
   [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
   // Null: the reduction was not declared, or is not one that is maintained incrementally.
   [[nodiscard]] const std::vector<double>* kept(Op op, double number) const noexcept { return kept_.find(op, number); }
-  // The same for all members, if there is a short path: mean, sum, min, max. `out` keeps its value where the window
-  // holds fewer than `least` points, or no number.
-  void fold(Op op, std::uint32_t least, std::span<double> out) const;
+  // The mean of each member's window; `out` keeps its value where the window holds no number.
+  void means(std::span<double> out) const;
   // How many of the member's window came before the times of points were asked for: no reduction that uses times
   // counts them.
   [[nodiscard]] std::size_t untimed(Slot slot) const noexcept;
@@ -62,31 +55,34 @@ class PointsView {
   struct Ring {
     std::uint32_t next = 0, held = 0;  // the index of the next point; the number of points
   };
-  static void fields(auto& self, auto& archive);
   [[nodiscard]] std::size_t full() const noexcept { return std::size_t{spec_.points} + spec_.lag_points; }
+  // What eight members take: a line more than their rings, as those of a power of two would all want the same places of
+  // a cache.
+  [[nodiscard]] std::size_t stride() const noexcept { return (capacity_ + 1) * EightSeries::members; }
+  [[nodiscard]] std::size_t places() const noexcept {
+    return (rings_.size() + EightSeries::members - 1) / EightSeries::members * stride();
+  }
+  // Of a place of a member's ring.
+  [[nodiscard]] std::size_t index(Slot slot, std::size_t at) const noexcept {
+    return slot / EightSeries::members * stride() + at * EightSeries::members + slot % EightSeries::members;
+  }
   // The index of a member's n-th oldest point.
   [[nodiscard]] std::size_t place(Slot slot, std::size_t n) const noexcept {
     const Ring& ring = rings_[slot];
     const std::size_t at = ring.next + capacity_ - ring.held + n;
-    return slot * capacity_ + (at < capacity_ ? at : at - capacity_);
+    return index(slot, at < capacity_ ? at : at - capacity_);
   }
-  // A member's window in one or two pieces, oldest first: their starts in values_ and their lengths.
-  struct Pieces {
-    std::size_t first, first_count, second, second_count;
-  };
-  [[nodiscard]] Pieces pieces(Slot slot) const noexcept;
-  template <class Each>
-  void each(Slot slot, Each&& see) const;
+  void widen(std::size_t members);
   void grow();
-  [[nodiscard]] double extreme(Op op, Slot slot) const;
+  void gather(std::size_t first, EightSeries& to) const;
   void rebuild();
 
   WindowSpec spec_;
   std::size_t capacity_;  // points per member, up to full()
-  bool order_, timed_;
+  bool order_, timed_;    // order_: so many points that their order is kept
   std::vector<Ring> rings_;
   std::vector<std::uint32_t> counts_;
-  std::vector<double> values_;    // [member][capacity]
+  std::vector<double> values_;    // [eight members][capacity + 1][member of these]
   std::vector<Time> times_;       // the same if a reduction uses them, else empty
   SortedColumns<double> sorted_;  // the windows' numbers
   IncrementalAggregates kept_;

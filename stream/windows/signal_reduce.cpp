@@ -87,7 +87,7 @@ SignalHistory::Found SignalHistory::reduce_points(const Node& node, const Window
   PointsView* view = find_view(points_->windows, window);
   if (view == nullptr) return Found::not_retained;
   points_->advance(*view, to);
-  view->refresh();
+  view->refresh(scratch_->block);
   const auto counts = view->counts();
   if (counts.empty()) return Found::nothing;
   std::fill(out.begin(), out.end(), absent);
@@ -95,10 +95,6 @@ SignalHistory::Found SignalHistory::reduce_points(const Node& node, const Window
   const std::size_t least = window.full ? window.points : reduction.needs_cover() ? least_of(window) : 1;
   if (const auto* column = view->kept(node.op, node.attributes.number)) {
     take_known(*column, counts, static_cast<std::uint32_t>(least), out);
-    return Found::something;
-  }
-  if (node.op == Op::w_mean || node.op == Op::w_sum || node.op == Op::w_min || node.op == Op::w_max) {
-    view->fold(node.op, static_cast<std::uint32_t>(least), out);
     return Found::something;
   }
   auto &times = scratch_->times, &values = scratch_->values;
