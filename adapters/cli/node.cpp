@@ -67,7 +67,9 @@ int run_node(NodeArguments arguments) {
   if (::getuid() != 0) say("tocsin: not root, so jobs of other users may not be found\n");
   return node::run_node(options,
                         [to = arguments.to](const std::filesystem::path& journal, const wrap::EngineOptions& engine) {
-                          while (!std::filesystem::exists(journal / "node.json")) ::usleep(100'000);
+                          std::error_code error;
+                          if (!std::filesystem::exists(journal, error))
+                            return 0;  // it was among the oldest, and has made room
                           const auto sent = send(journal, to, true, engine.parent);
                           if (!sent) say("tocsin: {}\n", sent.error().message);
                           return sent && sent->left == 0 ? 0 : 1;  // again, later

@@ -44,7 +44,9 @@ JobDescription describe(const NodeJob& job, const std::string& node, const std::
     const auto value = evidence::variable_in(environment, name);
     return value ? std::optional<std::string>{*value} : std::nullopt;
   };
-  JobDescription out{job.place, {job.place.job, node, attempts, wrap::job_environment(variable).labels, {}}, boot_id()};
+  // Steps of one job that are found at once are attempts of their own.
+  const std::string prefix = attempts + (job.place.step.empty() ? "" : job.place.step + '-');
+  JobDescription out{job.place, {job.place.job, node, prefix, wrap::job_environment(variable).labels, {}}, boot_id()};
   std::string step = job.place.step;
   for (const char* name : {"SLURM_RESTART_COUNT", "TORCHELASTIC_RUN_ID"}) step += '/' + variable(name).value_or("");
   if (const std::uint32_t nodes = nodes_in(environment); nodes > 1)

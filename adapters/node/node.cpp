@@ -22,7 +22,8 @@ using wrap::RunClock;
 
 namespace {
 
-constexpr auto last_wait = 40s;  // for the senders, once we are to end
+constexpr std::size_t waiting_jobs = 4;  // times as many as run: with those that have ended and are not sent
+constexpr auto last_wait = 40s;          // for the senders, once we are to end
 
 class Agent {
  public:
@@ -65,9 +66,11 @@ class Agent {
     for (NodeJob& job : jobs_.look()) {
       const auto known = [&](const auto& one) { return one->recording() && one->place() == job.place; };
       if (job.wrapped || !options_.recorded(job) || std::ranges::any_of(recorded_, known)) continue;
-      if (recorded_.size() >= options_.most_jobs) {
-        say_once("more than " + std::to_string(options_.most_jobs) + " jobs are here: " + text_of(job) +
-                 ", and what comes after it, is not recorded");
+      const auto recording = std::ranges::count_if(recorded_, [](const auto& one) { return one->recording(); });
+      const bool too_many = static_cast<std::size_t>(recording) >= options_.most_jobs;
+      if (too_many || recorded_.size() >= waiting_jobs * options_.most_jobs) {
+        say_once(too_many ? "more than " + std::to_string(options_.most_jobs) + " jobs are here: not all are recorded"
+                          : "too many jobs wait to be sent: new ones are not recorded");
         continue;
       }
       const fs::path run = new_directory(job);

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -106,4 +107,13 @@ TEST_CASE("a description that was kept is read again, and another text is none")
   CHECK(to_text(*again) == to_text(job));
   CHECK_FALSE(description_from("{}"));
   CHECK_FALSE(description_from("torn {"));
+}
+
+TEST_CASE("two steps of one job that are found at once have attempts of different names") {
+  const auto attempts = [](const std::string& step) {
+    return describe({{By::slurm, "4711", step}, 2, {{::getpid(), 0u, 0}}}, "n07", "20260101T000000Z-n07-1-")
+        .reported.attempts;
+  };
+  CHECK(attempts("0") == "20260101T000000Z-n07-1-0-");
+  CHECK(attempts("1") != attempts("0"));
 }
