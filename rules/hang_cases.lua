@@ -82,6 +82,19 @@ case "a save hangs: rank 0 is stuck in it" {
     rank = { [0] = { collective_launched = 300 } } },
   fires = { { "collective_hang", who = { 0 }, within = "80s" } },
 }
+case "rank 0 writes a checkpoint to slow storage for a minute, and the others wait in a barrier" {
+  ranks = 4,
+  {
+    lasting = "1m", phase = "train", step = steps(0.2), collective_launched = ramp(0, 300),
+    collective_done = ramp(0, 300), process_state = "sleeping", process_cpu = 0.3,
+  },
+  {
+    lasting = "1m", step = silent, process_cpu = 0.04, wait_syscall = "futex", collective_launched = 301,
+    collective_done = 300, rank = { [0] = { collective_launched = 300, wait_syscall = "write" } },
+  },
+  { lasting = "1m", step = steps(0.2), process_cpu = 0.3, collective_launched = ramp(301, 600),
+    collective_done = ramp(301, 600) },
+}
 case "a save that takes its time" {
   ranks = 4,
   {

@@ -64,17 +64,19 @@ rule "no_activity" {
     local launched  = job.launched:last()
     local moving    = job.launched:delta():max("job"):above(0):surely()      -- slow, but it goes on
     local waiting   = launched:above(job.done:last()):any("job")
-    local computing = (launched:below(launched:max("job")) & cpu:above(p.computes)):any("job"):surely() & recent
+    local writes    = working.writing(job.call, job.state)
+    -- Others wait for a rank that works, or writes
+    local awaited   = (launched:below(launched:max("job")) & (cpu:above(p.computes) | writes)):any("job"):surely() & recent
     local awake     = job.lately:max():max("job"):above(p.awake):surely()
     -- Runnable, but the host is overloaded
     local starved   = (process:is("running") & cpu:below(p.idle)):any("job"):surely()
-    local writing   = working.writing(job.call, job.state):any("job") & recent
+    local writing   = writes:any("job") & recent
     local rests     = cpu:max("job"):below(p.idle) & job.children:mean():max("job"):below(p.idle):maybe()
     local idle      = rests & ~awake & ~starved & ~writing
     local gr        = job.gr:mean():fill(job.gr_long:last())
     local cold      = (gr:below(p.idle) & gpus.sampled_since(job.gr_long, job.step)):any("job")
                     & ~cpu:max("job"):above(p.busy):surely()
-    local seen      = (waiting & ~computing):surely() | stopped | idle:surely() | cold:surely()
+    local seen      = (waiting & ~awaited):surely() | stopped | idle:surely() | cold:surely()
                     | job.spinning:now():surely()
     return seen & ~moving & ~continued
   end,
