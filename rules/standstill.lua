@@ -66,7 +66,8 @@ rule "no_activity" {
     local waiting   = launched:above(job.done:last()):any("job")
     local writes    = working.writing(job.call, job.state)
     -- Others wait for a rank that works, or writes
-    local awaited   = (launched:below(launched:max("job")) & (cpu:above(p.computes) | writes)):any("job"):surely() & recent
+    local behind    = launched:below(launched:max("job"))
+    local awaited   = (behind & (cpu:above(p.computes) | writes)):any("job"):surely() & recent
     local awake     = job.lately:max():max("job"):above(p.awake):surely()
     -- Runnable, but the host is overloaded
     local starved   = (process:is("running") & cpu:below(p.idle)):any("job"):surely()
