@@ -265,6 +265,42 @@ TEST_CASE("a node runs once a tick, and has no value at the next before it runs 
   CHECK(leaves.reductions == 2);
 }
 
+TEST_CASE("a text that becomes known changes a mask that is computed where it is read") {
+  const SignalTable table = signals();
+  World world;
+  RandomValues random{3};
+  world.grow(random);
+  class Phases : public DrawnLeaves {
+   public:
+    bool known = false;
+    bool reduce(const Node&, const WindowSpec&, Column, std::span<double> out) override {
+      std::ranges::fill(out, 7.0);
+      return false;
+    }
+    bool same(const Reading&) override { return true; }
+    double symbol(std::string_view) const override { return known ? 7.0 : absent; }
+    std::uint64_t texts() const override { return known; }
+  } leaves;
+  Graph graph{table};
+  WindowSpec spec;
+  spec.signal = *table.find("phase_of_rank");
+  Attributes late, job;
+  late.values = {"late"}, job.group = Group::job;
+  const NodeId is_late =
+      *graph.apply(Op::is, std::array{*graph.apply(Op::w_last, std::array{graph.window(spec)})}, late);
+  const NodeId any = *graph.apply(Op::m_any, std::array{is_late}, job);
+  graph.compute_in_place(std::array{any});
+  REQUIRE(graph.step(is_late).in_place);
+  Evaluator evaluator{graph, world.topology, leaves};
+  for (const bool known : {false, true}) {
+    leaves.known = known;
+    evaluator.begin_tick();
+    evaluator.run(graph.reach(std::array{any}));
+    CHECK(evaluator.mask(any)[0] == truth(known));
+    CHECK(evaluator.mask(is_late).back() == truth(known));
+  }
+}
+
 TEST_CASE("each group has its own limit of members, where the limits of all but the first are one value") {
   const SignalTable table = signals();
   Topology topology;
