@@ -207,24 +207,26 @@ RunReport failed_run(const std::string& why) {
   return report;
 }
 
-Result<stream::LoadedPack> pack_of(const RunOptions& options) {
-  if (options.pack) return *options.pack;
+dsl::Budgets budgets_of(const RunOptions& options) {
   dsl::Budgets budgets;
   budgets.all_scripted = options.force_scripted;
-  return load_pack_from(options.rules, budgets);
+  return budgets;
 }
 
-// The pack that a journal begins with. The first one that it names also judges what arrived before its record, as it
-// does in the service: records of other logs are late.
-stream::LoadedPack first_pack_of(const RunOptions& options, const stream::LoadedPack& otherwise,
-                                 packs::PackStore& store) {
+// The pack that judges first: that of the command, else the one that the journal begins with, else the shipped one.
+// What a journal names first also judges what arrived before its record, as it does in the service: records of other
+// logs are late.
+Result<stream::LoadedPack> first_pack_of(const RunOptions& options, packs::PackStore& store) {
   constexpr std::size_t most_entries = 1000;
-  if (options.pack || !options.rules.empty()) return otherwise;
-  const auto named = journal::first_pack(options.journal, most_entries);
-  if (!named || !*named || (*named)->hash == otherwise.pack->hash) return otherwise;
-  store.prepare((*named)->hash, (*named)->text);
-  const auto loaded = store.pack((*named)->hash);
-  return loaded ? *loaded : otherwise;
+  if (!options.pack && options.rules.empty())
+    if (const auto named = journal::first_pack(options.journal, most_entries); named && *named) {
+      store.prepare((*named)->hash, (*named)->text);
+      if (auto loaded = store.pack((*named)->hash)) return loaded;
+    }
+  auto pack =
+      options.pack ? Result<stream::LoadedPack>{*options.pack} : load_pack_from(options.rules, budgets_of(options));
+  if (pack) store.add(*pack);
+  return pack;
 }
 
 }  // namespace
@@ -234,8 +236,6 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
   if (!recording) return failed_run(recording.error().message);
   RunOptions options = asked;
   options.journal = *recording;
-  const auto pack = pack_of(options);
-  if (!pack) return failed_run(pack.error().message);
   auto reader = journal::Reader::open(options.journal);
   if (!reader) return failed_run(reader.error().message);
   journal::Follower journal_log{std::move(*reader)};
@@ -252,9 +252,10 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
     publisher.publish(report, line);
   };
   packs::PackStore store{
-      [&terminal](std::string_view hash, const stream::Error& why) { terminal.note(journal_pack_refused(hash, why)); }};
-  store.add(*pack);
-  const stream::LoadedPack begins_with = first_pack_of(options, *pack, store);
+      [&terminal](std::string_view hash, const stream::Error& why) { terminal.note(journal_pack_refused(hash, why)); },
+      budgets_of(options)};
+  const auto pack = first_pack_of(options, store);
+  if (!pack) return failed_run(pack.error().message);
   stream::ShardOptions shard_options;
   shard_options.digest_columns = options.digest_columns;
   shard_options.most_state = options.state_size;
@@ -268,7 +269,7 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
     if (!history) return failed_run(history.error().message);
     sink = std::make_unique<runtime::DiskSink>(std::move(*history), state, publish);
   }
-  JournalLoopOwner owner{options, begins_with, terminal, publisher};
+  JournalLoopOwner owner{options, *pack, terminal, publisher};
   runtime::ShardLoop loop{{log, *sink, store, options.resume ? &state : nullptr},
                           owner,
                           {.shard = shard_options,
