@@ -5,6 +5,8 @@
 
 #include "adapters/evidence/proc_file.h"
 #include "adapters/wrap/job_environment.h"
+#include "stream/values/record.h"
+#include "stream/values/utf8.h"
 
 namespace tocsin::adapters::node {
 
@@ -47,7 +49,8 @@ std::string value(std::string_view environment, std::string_view name) {
   // It becomes a word of records, lines and names of files.
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < 0x20 || c == 0x7f || c == '/'; }, '_');
-  return text;
+  if (text == stream::cluster_subject) text += '_';
+  return stream::as_utf8(text);
 }
 
 // "llama-worker-3" of Kubeflow, "llama-3" of an indexed job, "llama-x7k2p" of another: "llama".

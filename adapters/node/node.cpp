@@ -1,5 +1,6 @@
 #include "adapters/node/node.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "adapters/journal/directory.h"
 #include "adapters/node/recorded_job.h"
 #include "adapters/wrap/run_directory.h"
 
@@ -144,8 +146,25 @@ class Agent {
   std::set<std::string> printed_;
 };
 
+// Makes the directory, which one agent uses at a time. The lock goes with this process: its children do not have it.
+stream::Result<wrap::Descriptor> lock_state(const fs::path& state) {
+  if (auto made = journal::make_private(state); !made) return made.error();
+  const auto directory = journal::OpenDirectory::open(state);
+  if (!directory) return directory.error();
+  auto file = directory->open("agent", O_RDWR | O_CREAT);
+  struct flock whole {};
+  whole.l_type = F_WRLCK, whole.l_whence = SEEK_SET;
+  if (!file || ::fcntl(file->get(), F_SETLK, &whole) == 0) return file;
+  return stream::Error{stream::Errc::refused, "another agent uses " + state.string() + ": stop it"};
+}
+
 }  // namespace
 
-int run_node(const NodeOptions& options, const wrap::EngineEntry& send) { return Agent{options, send}.run(); }
+int run_node(const NodeOptions& options, const wrap::EngineEntry& send) {
+  const auto lock = lock_state(options.state);
+  if (lock) return Agent{options, send}.run();
+  ::fprintf(stderr, "tocsin: %s; or name another directory with --state\n", lock.error().message.c_str());
+  return 2;
+}
 
 }  // namespace tocsin::adapters::node

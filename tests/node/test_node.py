@@ -81,7 +81,7 @@ class Node(unittest.TestCase):
     def events(self, name):
         """Of all recordings of the agent, with the attempts that they are of."""
         found = []
-        for run in sorted((self.folder / "state").iterdir()):
+        for run in sorted(path for path in (self.folder / "state").iterdir() if path.is_dir()):
             lines = subprocess.run([TOCSIN, "export", run], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
             found += [event for event in map(json.loads, lines) if event.get("event") == name]
         return found
@@ -105,6 +105,16 @@ class Node(unittest.TestCase):
         self.assertEqual([event["rank"] for event in self.events("exit")], [1, 0])
         ended = wait_for(lambda: next((job for job in self.jobs() if job["state"] == "ended"), None), 30, "the end in the service")
         self.assertEqual(ended["attempt"], first["attempt"])
+
+    def test_one_agent_uses_a_directory(self):
+        self.agent()
+        wait_for(lambda: (self.folder / "state" / "agent").exists(), 30, "the agent")
+        for state, why in ((self.folder / "state", "another agent uses"), (pathlib.Path("/proc/none"), "cannot make the directory")):
+            second = subprocess.run([TOCSIN, "node", "--to", f"http://127.0.0.1:{self.port}", "--job", self.job, "--state", state],
+                                    stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+            self.assertEqual(second.returncode, 2)
+            self.assertIn(why, second.stderr)
+            self.assertIn("--state", second.stderr)
 
     def test_the_alert_names_the_rank_that_loops_and_where(self):
         if why := why_no_hang():
