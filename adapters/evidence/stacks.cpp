@@ -11,10 +11,11 @@ using formats::Json;
 
 namespace {
 
-constexpr std::array<std::string_view, 4> ways{"none", "kernel", "gdb", "py-spy"};
+constexpr std::array<std::string_view, 5> ways{"none", "kernel", "gdb", "faulthandler", "py-spy"};
 
 Json to_json(const ThreadStack& thread) {
-  Json out{{"tid", thread.tid}};
+  Json out = Json::object();
+  if (thread.tid != 0) out["tid"] = thread.tid;
   formats::put(out, "name", thread.name);
   if (thread.main) out["main"] = true;
   if (thread.idle) out["idle"] = true;
@@ -99,7 +100,8 @@ std::string text_of(const ProcessStack& stack) {
   out += '\n';
   if (!stack.error.empty()) out += "  " + formats::printable(stack.error) + '\n';
   for (const ThreadStack& thread : stack.threads) {
-    out += "  thread " + std::to_string(thread.tid);
+    out += "  thread";
+    if (thread.tid != 0) out += " " + std::to_string(thread.tid);
     if (!thread.name.empty()) out += " " + formats::printable(thread.name);
     if (thread.main) out += ", main";
     if (thread.idle) out += ", idle";

@@ -21,7 +21,7 @@ struct Frame {
 };
 
 struct ThreadStack {
-  pid_t tid = 0;
+  pid_t tid = 0;  // 0: not known
   std::string name;
   bool main = false;
   bool idle = false;        // it waits for something
@@ -34,7 +34,7 @@ struct ThreadStack {
 };
 
 // How stacks are taken, the best first.
-enum class Way : std::uint8_t { none, kernel, gdb, py_spy };
+enum class Way : std::uint8_t { none, kernel, gdb, faulthandler, py_spy };
 
 // What one process was doing at a moment. Owned by whom it is handed to.
 struct ProcessStack {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <chrono>
 
+#include "adapters/evidence/faulthandler.h"
 #include "adapters/evidence/kernel_view.h"
 #include "adapters/evidence/tools.h"
 
@@ -52,7 +53,9 @@ bool succeeded(const Answer& answer) {
 bool by_py_spy(ProcessStack& stack) {
   const auto tool = find_tool("py-spy", stack.pid);
   if (!tool) {
-    stack.error = "py-spy is not installed where it may be run: pip install py-spy in the environment of the job";
+    stack.error =
+        "py-spy is not installed where it may be run: pip install py-spy in the environment of the job, "
+        "or call tocsin.watch in its ranks";
     return false;
   }
   for (int tries = 0; tries < 3; ++tries) {  // the process goes on meanwhile, and changes what is read
@@ -184,7 +187,7 @@ ProcessStack take_stack(pid_t pid, bool also_gdb) {
   if (kernel.way == Way::none || !kernel.error.empty()) return kernel;
   ProcessStack stack;
   stack.pid = pid;
-  if (!by_py_spy(stack) && also_gdb) by_gdb(stack);
+  if (!by_py_spy(stack) && !take_by_faulthandler(stack) && also_gdb) by_gdb(stack);
   if (stack.way == Way::none) {
     kernel.error = std::move(stack.error);
     return kernel;

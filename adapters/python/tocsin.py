@@ -17,7 +17,6 @@ import random
 import sys
 import threading
 import time
-import types
 
 _EVERY, _COUNTS = 0.5, 1.0    # seconds between two lines of times, and of counts
 _LOOK = 0.1      # seconds between two looks at the training thread
@@ -103,6 +102,9 @@ class Watch:
         _time_loaders()
         self.thread = threading.get_ident()
         atexit.register(self.close)
+        with contextlib.suppress(ImportError):      # where this file was copied alone
+            import tocsin_stacks
+            tocsin_stacks.register()
         self.gate.acquire(blocking=False)
         self.looker = threading.Thread(target=self._look, name="tocsin", daemon=True)
         self.looker.start()
@@ -133,7 +135,7 @@ class Watch:
         if hasattr(optimizer, "register_step_post_hook"):
             self.removers.append(optimizer.register_step_post_hook(finished).remove)
         else:      # PyTorch 1
-            optimizer.step = types.MethodType(step, optimizer)
+            optimizer.step = step.__get__(optimizer)
 
     @_harmless
     def _backward(self, _):
@@ -150,8 +152,7 @@ class Watch:
 
     @_harmless
     def _reduced(self):
-        begin, end = self.computed_at, self._mark()
-        self.queued, self.computed_at = False, None
+        begin, end, self.queued, self.computed_at = self.computed_at, self._mark(), False, None
         if not self.gpu:
             self.reduced += end - begin
         elif begin is not None and end is not None:
@@ -218,11 +219,10 @@ class Watch:
 
     @_harmless
     def _look(self):
-        before = time.perf_counter()
+        now = time.perf_counter()
         while not self.gate.acquire(timeout=_LOOK):
-            now = time.perf_counter()
+            before, now = now, time.perf_counter()
             self._look_once(now, now - before)
-            before = now
 
     def _look_once(self, now, since):
         self.blocked += since * (within := self._in_collective())

@@ -35,7 +35,7 @@ class Installation(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_program_rules_and_documentation_are_where_they_belong(self):
-        for path in ("bin/tocsin", "share/tocsin/rules/verdict.lua", "share/tocsin/rules/patterns", "share/tocsin/python/tocsin.py", "share/doc/tocsin/LICENSE",
+        for path in ("bin/tocsin", "share/tocsin/rules/verdict.lua", "share/tocsin/rules/patterns", "share/tocsin/python/tocsin.py", "share/tocsin/python/tocsin_stacks.py", "share/doc/tocsin/LICENSE",
                      "share/doc/tocsin/README.md", "share/doc/tocsin/docs/wrap.md"):
             self.assertTrue((self.prefix / path).exists(), path)
 
