@@ -129,7 +129,7 @@ MaskOperand Evaluator::State::truth(NodeId id, std::size_t n) {
   std::vector<Truth>& room = rooms[rooms_used++];
   if (room.size() < n) room.resize(n);
   Truth* const values = room.data();  // the room itself may move
-  write_members(id, of, nullptr, values, n);
+  if (n > 0) write_members(id, of, nullptr, values, n);
   return {values, one_for_all};
 }
 

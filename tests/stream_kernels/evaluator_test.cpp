@@ -301,6 +301,30 @@ TEST_CASE("a text that becomes known changes a mask that is computed where it is
   }
 }
 
+TEST_CASE("masks are joined where they are read also of a level without members") {
+  const SignalTable table = signals();
+  const World world;
+  DrawnLeaves leaves;
+  Graph graph{table};
+  WindowSpec spec;
+  spec.signal = *table.find("load_of_gpu");
+  Attributes job;
+  job.group = Group::job;
+  const NodeId load = *graph.apply(Op::w_mean, std::array{graph.window(spec)});
+  const NodeId known = *graph.apply(Op::known, std::array{load}),
+               high = *graph.apply(Op::above, std::array{load, load});
+  const NodeId both = *graph.apply(Op::conjunction, std::array{known, high});
+  const NodeId any = *graph.apply(Op::m_any, std::array{both}, job);
+  graph.compute_in_place(std::array{any});
+  REQUIRE(graph.step(both).in_place);
+  REQUIRE(graph.step(known).in_place);
+  Evaluator evaluator{graph, world.topology, leaves};
+  evaluator.begin_tick();
+  evaluator.run(graph.reach(std::array{any}));
+  CHECK(evaluator.mask(both).empty());
+  CHECK(evaluator.mask(any)[0] == Truth::unknown);
+}
+
 TEST_CASE("each group has its own limit of members, where the limits of all but the first are one value") {
   const SignalTable table = signals();
   Topology topology;
