@@ -24,7 +24,8 @@ void each_path(std::string_view cgroup, Use use) {
     std::string_view line = cgroup.substr(0, cgroup.find('\n'));
     cgroup.remove_prefix(std::min(line.size() + 1, cgroup.size()));
     for (int colon = 0; colon < 2; ++colon) line.remove_prefix(std::min(line.find(':'), line.size() - 1) + 1);
-    if (use(line)) return;
+    // Below user@1000.service a user makes groups of any name.
+    if (line.find("/user@") == line.npos && use(line)) return;
   }
 }
 

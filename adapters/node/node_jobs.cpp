@@ -113,7 +113,7 @@ std::string text_of(const NodeJob& job) {
     pids += (pids.empty() ? "" : ", ") + std::to_string(rank.pid);
   }
   std::string out = "job " + formats::printable(job.place.job);
-  if (!job.place.step.empty()) out += " step " + job.place.step;
+  if (!job.place.step.empty()) out += " step " + formats::printable(job.place.step);
   out += (ranks.size() == 1 ? ": rank " : ": ranks ") + evidence::listed(ranks);
   if (job.world_size > 0) out += " of " + std::to_string(job.world_size);
   out += (ranks.size() == 1 ? ", pid " : ", pids ") + pids + ", by " + std::string{text_of(job.place.by)};

@@ -68,6 +68,13 @@ TEST_CASE("a pod is found in groups of both drivers and of kind") {
   CHECK(uid_of("0::/system.slice/podman-4711.scope\n") == "none");
 }
 
+TEST_CASE("a group that a user made himself is of no job") {
+  for (const char* path : {"slurm/job_4711/step_0", "app.slice/slurm-x.scope/job_4711/step_0/user/task_0"})
+    CHECK_FALSE(slurm_step("0::/user.slice/user-1000.slice/user@1000.service/"s + path));
+  CHECK_FALSE(
+      pod_uid("0::/user.slice/user-1000.slice/user@1000.service/kubepods/pod0f6d3e2a-91b7-4c55-8a3e-5d1c7e9b2f44/x"));
+}
+
 TEST_CASE("the group leads over the environment, which is the process' own word") {
   const auto place = place_in("0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0\n",
                               "SLURM_JOB_ID=9\0SLURM_STEP_ID=3\0TOCSIN_JOB=other\0"s, "n07");
