@@ -76,7 +76,6 @@ Status status_of(pid_t pid) {
 struct DumpFile {
   File file;
   std::size_t header = 0;  // bytes
-  std::uint64_t main = 0;  // the identity of the main thread
 };
 
 std::optional<DumpFile> open_dump(const std::string& path, int number, pid_t pid, const Status& status) {
@@ -97,8 +96,7 @@ std::optional<DumpFile> open_dump(const std::string& path, int number, pid_t pid
   pid_t written_pid = 0;
   std::uint64_t start = 0;
   int descriptor = -1;
-  if (!read_number(header, written_pid) || !read_number(header, start) || !read_number(header, descriptor) ||
-      !read_number(header, dump.main))
+  if (!read_number(header, written_pid) || !read_number(header, start) || !read_number(header, descriptor))
     return std::nullopt;
   if (written_pid != status.inner_pid || start != start_of(pid) || descriptor != number) return std::nullopt;
   return dump;
@@ -144,53 +142,32 @@ std::optional<Frame> frame_of(std::string_view line) {
   return frame;
 }
 
-// "Thread 0x00007f1c (most recent call first):", since Python 3.14 with the name in brackets before the parenthesis.
-std::optional<ThreadStack> thread_of(std::string_view line, std::uint64_t main, pid_t pid) {
-  const std::size_t number = line.find("hread 0x");
-  if (number == std::string_view::npos || number > sizeof "Current t" || line.starts_with(' ')) return std::nullopt;
-  line.remove_prefix(number + 8);
-  std::uint64_t identity = 0;
-  if (!read_number(line, identity, 16)) return std::nullopt;
-  ThreadStack thread;
-  thread.main = identity == main;
-  if (thread.main) thread.tid = pid;
-  if (const std::size_t open = line.find('['), close = line.rfind(']'); close != std::string_view::npos && open < close)
-    thread.name = std::string{line.substr(open + 1, close - open - 1).substr(0, most_name)};
-  return thread;
-}
-
-bool has_main(const std::vector<ThreadStack>& threads) {
-  return !threads.empty() && threads.front().main && !threads.front().frames.empty();
-}
-
-// The stacks, once the text is complete: the handler, which the main thread runs unless it blocks the signal, is over.
-std::vector<ThreadStack> wait_for(const DumpFile& dump, pid_t pid, const Status& before) {
+// The frames, once the text is complete: the handler, during which the main thread blocks the signal, is over.
+std::vector<Frame> wait_for(const DumpFile& dump, pid_t pid) {
   std::string last;
   int alike = 0;
   for (const auto until = Clock::now() + limit; Clock::now() < until;) {
     ::usleep(std::chrono::microseconds{pause}.count());
-    const bool runs = !before.blocks && status_of(pid).blocks;
+    const bool runs = status_of(pid).blocks;
     std::string text = text_of(dump);
     alike = runs || text.empty() || text != last ? 0 : alike + 1;
     last = std::move(text);
     if (alike < looks_alike) continue;
-    auto threads = threads_of_faulthandler(last, dump.main, pid);
-    if (has_main(threads)) return threads;
+    if (auto frames = frames_of_faulthandler(last); !frames.empty()) return frames;
   }
   return {};
 }
 
 }  // namespace
 
-std::vector<ThreadStack> threads_of_faulthandler(std::string_view text, std::uint64_t main, pid_t pid) {
-  std::vector<ThreadStack> threads;
-  while (!text.empty()) {
-    const std::string_view line = take_line(text);
-    if (auto thread = thread_of(line, main, pid)) threads.push_back(std::move(*thread));
-    else if (auto frame = frame_of(line); frame && !threads.empty()) threads.back().frames.push_back(std::move(*frame));
-  }
-  std::stable_partition(threads.begin(), threads.end(), [](const ThreadStack& thread) { return thread.main; });
-  return threads;
+std::vector<Frame> frames_of_faulthandler(std::string_view text) {
+  std::vector<Frame> frames;
+  while (!text.empty())
+    if (auto frame = frame_of(take_line(text))) frames.push_back(std::move(*frame));
+  // The kernel gives the signal to another thread if the main one has yet to handle a signal. Each thread that Python
+  // started begins so.
+  if (!frames.empty() && frames.back().function == "_bootstrap") frames.clear();
+  return frames;
 }
 
 bool take_by_faulthandler(ProcessStack& stack) {
@@ -212,10 +189,11 @@ bool take_by_faulthandler(ProcessStack& stack) {
   const auto empty = [&] { return ::ftruncate(dump->file.get(), static_cast<off_t>(dump->header)) == 0; };
   if (!empty() || ::syscall(SYS_pidfd_send_signal, process.get(), dump_signal, nullptr, 0) != 0)
     return fail("the process could not be signalled to print its stacks by faulthandler");
-  auto threads = wait_for(*dump, stack.pid, status);
+  auto frames = wait_for(*dump, stack.pid);
   const bool emptied = empty();  // the memory is the job's
-  if (threads.empty() || !emptied) return fail("the process did not print its stacks by faulthandler within 0.8 s");
-  stack.threads = std::move(threads);
+  if (frames.empty() || !emptied) return fail("the process did not print its stack by faulthandler within 0.8 s");
+  stack.threads = {{stack.pid, "MainThread", true}};
+  stack.threads.front().frames = std::move(frames);
   stack.way = Way::faulthandler;
   stack.error.clear();
   return true;

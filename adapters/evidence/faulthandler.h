@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -8,14 +7,14 @@
 
 namespace tocsin::adapters::evidence {
 
-// What CPython's faulthandler printed of the threads of a process. `main`: the identity of its main thread, the only
-// one that gets a tid, since nothing printed tells those of the others.
-[[nodiscard]] std::vector<ThreadStack> threads_of_faulthandler(std::string_view text, std::uint64_t main, pid_t pid);
+// What CPython's faulthandler printed of the main thread, innermost frame first. Empty: it has printed nothing, or the
+// stack of another thread.
+[[nodiscard]] std::vector<Frame> frames_of_faulthandler(std::string_view text);
 
-// Has a process print its stacks with faulthandler, if it has tocsin_stacks.py loaded, and reads them. Blocks: at most
-// a second. Nothing is sent to a process that does not catch the signal for this purpose: a stopped process, a forked
-// child, a program that came by exec, another process under the pid. False: the reason is added to the error, if the
-// process offers this at all.
+// Has a process print the stack of its main thread with faulthandler, if it has loaded tocsin_stacks.py, and reads it.
+// Blocks: at most a second. Nothing is sent to a process that does not catch the signal for this purpose: a stopped
+// process, a forked child, a program that came by exec, another process under the pid. False: the reason is added to
+// the error, if the process offers this at all.
 [[nodiscard]] bool take_by_faulthandler(ProcessStack& stack);
 
 }  // namespace tocsin::adapters::evidence

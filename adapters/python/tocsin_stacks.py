@@ -1,6 +1,6 @@
 """Lets tocsin take the stacks of this process where py-spy is not installed (docs/trace.md, "How a stack is taken").
 
-On SIGURG, faulthandler of CPython writes the stacks of all threads to a file in memory. The recorder finds this file among the open
+On SIGURG, faulthandler of CPython writes the stack of the main thread to a file in memory. The recorder finds this file among the open
 files of the process, and sends the signal only if the first line says that it belongs to this process. A process that does not
 catch SIGURG ignores it, so a signal that comes too late, after an exec, ends nothing.
 """
@@ -11,7 +11,6 @@ import fcntl
 import os
 import signal
 import sys
-import threading
 
 _file = None     # its descriptor
 
@@ -36,8 +35,8 @@ def _register():
     file = os.memfd_create("tocsin-stacks")      # an exec closes it
     try:
         fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)      # the recorder empties it before each signal
-        os.write(file, b"%d %d %d %d\n" % (os.getpid(), start, file, threading.main_thread().ident))
-        faulthandler.register(signal.SIGURG, file=file, all_threads=True, chain=False)
+        os.write(file, b"%d %d %d\n" % (os.getpid(), start, file))
+        faulthandler.register(signal.SIGURG, file=file, all_threads=False, chain=False)      # threads that run while they are printed crash it
     except BaseException:
         os.close(file)
         raise
