@@ -57,7 +57,8 @@ void NodeRecorder::second(Time now) {
 
 void NodeRecorder::finish() {
   recording_.finishes();
-  const EntryBuilder::Field why[] = {{"seen", 0, "no process of the job is left on " + setup_.job.reported.node, true}};
+  const std::string seen = "no process of the job is left on " + setup_.job.reported.node;
+  const EntryBuilder::Field why[] = {{"seen", 0, seen, true}};
   report_.about_attempt().event(last_seen_, EntryBuilder::job(), "end", why, "sampler");
   report_.write();
   report_.beat();

@@ -103,6 +103,7 @@ class Node(unittest.TestCase):
         self.assertEqual(len(attempts), 1, attempts)
         self.assertEqual([event["rank"] for event in self.events("member")], [0, 1])
         self.assertEqual([event["rank"] for event in self.events("exit")], [1, 0])
+        self.assertEqual(self.events("end")[0]["seen"], f"no process of the job is left on {socket.gethostname().split('.')[0]}")
         ended = wait_for(lambda: next((job for job in self.jobs() if job["state"] == "ended"), None), 30, "the end in the service")
         self.assertEqual(ended["attempt"], first["attempt"])
 
