@@ -87,7 +87,7 @@ ALL = [
     Scenario("hooks: healthy, four ranks", "torchrun", "plain.py", 4, plain(80, "--hooks", "--workers", 6)),
     Scenario("hooks: loaders with one worker, for which all steps wait", "torchrun", "plain.py", 4, plain(110, "--hooks", "--workers", 1), family=("D1",), within=90),
     Scenario("hooks: healthy, workers by spawn, nothing printed", "spawn", "plain.py", 3, plain(80, "--hooks", "--workers", 6, "--context", "spawn", "--silent")),
-    Scenario("hooks: silent validation of 60 s", "torchrun", "plain.py", 2, plain(110, "--validation", 60, "--hooks", "--workers", 6)),
+    Scenario("hooks: silent validation of 60 s", "torchrun", "plain.py", 2, plain(110, "--validation", 60, "--hooks", "--workers", 16)),
     Scenario("hooks: straggler by sleep", "torchrun", "plain.py", 4, plain(130, "--hooks"), fault="sleeps:1", culprit=1, family=("D3",)),
     Scenario("hooks: straggler by CPU", "torchrun", "plain.py", 4, plain(130, "--hooks"), fault="computes:2", culprit=2, family=("D3",)),
     Scenario("hooks: straggler by its data loader", "torchrun", "plain.py", 4, plain(130, "--hooks"), fault="loader:1", culprit=1, family=("D3",)),
