@@ -75,10 +75,9 @@ void EightSeries::ordered(Op op, double number, std::span<double, members> out) 
   if (same && n > 0 && op != Op::w_mad && order_ != Order::sorted) {
     if (order_ == Order::came) kernel.sort_eights(block_.data(), rows_, false);
     order_ = Order::halves;
-    const double q = op == Op::w_median ? 0.5 : number >= 0 && number <= 1 ? number : 0;
-    Pair pair{static_cast<std::size_t>(static_cast<double>(n - 1) * q), n, {}, {}};
+    Pair pair{rank_of(quantile_of(op, number), n), n, {}, {}};
     kernel.rank_of_eights(block_.data(), rows_, pair.rank, pair.lower.data());
-    kernel.rank_of_eights(block_.data(), rows_, std::min(pair.rank + 1, n - 1), pair.upper.data());
+    kernel.rank_of_eights(block_.data(), rows_, rank_after(pair.rank, n), pair.upper.data());
     for (std::size_t m = 0; m < members; ++m)
       out[m] = numbers_[m] == 0 ? absent : order_statistic(op, pair.of(m), number);
     return;

@@ -30,19 +30,14 @@ class NearRank {
     [[nodiscard]] const T& operator[](std::size_t rank) const noexcept { return held[rank - below]; }
   };
 
-  // The quantile whose rank a reduction reads.
-  static double quantile(Op op, double number) noexcept {
-    return op != Op::w_quantile ? 0.5 : number >= 0 && number <= 1 ? number : 0;
-  }
-
   // Of a window of at most `most` numbers, those that the reduction reads: all of them for a mad.
   NearRank(const Reduction& reduction, std::size_t most)
-      : q_(quantile(reduction.op, reduction.number)),
+      : q_(quantile_of(reduction.op, reduction.number)),
         all_(reduction.op == Op::w_mad || most <= near_enough),
         room_(all_ ? most : near_enough) {}
 
   [[nodiscard]] bool answers(Op op, double number) const noexcept {
-    return all_ || (op != Op::w_mad && q_ == quantile(op, number));
+    return all_ || (op != Op::w_mad && q_ == quantile_of(op, number));
   }
   [[nodiscard]] bool same_as(const NearRank& other) const noexcept {
     return q_ == other.q_ && room_ == other.room_ && all_ == other.all_;
@@ -53,7 +48,7 @@ class NearRank {
     each_within(row, 1, [this](std::size_t slot, T value) { insert(slot, value); });
   }
   void leave(std::span<const T> row) {
-    each_within(row.first(std::min(row.size(), members_.size())), ~std::uint32_t{0},
+    each_within(row.first(std::min(row.size(), held_.size())), ~std::uint32_t{0},
                 [this](std::size_t slot, T value) { remove(slot, value); });
   }
   // After rows entered and left. `gather(slot, values)` appends the window's values of a member.
@@ -61,10 +56,11 @@ class NearRank {
   void settle(Gather&& gather) {
     std::uint32_t numbers = 0;
     std::size_t first = 0, last = 0;
-    for (std::size_t slot = 0; slot < members_.size(); ++slot) {
+    for (std::size_t slot = 0; slot < held_.size(); ++slot) {
       if (numbers_[slot] == 0) continue;
-      if (numbers_[slot] != numbers) numbers = numbers_[slot], first = rank(numbers), last = after(first, numbers);
-      if (first >= below_[slot] && last < std::size_t{below_[slot]} + members_[slot].held) continue;
+      if (numbers_[slot] != numbers)
+        numbers = numbers_[slot], first = rank_of(q_, numbers), last = rank_after(first, numbers);
+      if (first >= below_[slot] && last < std::size_t{below_[slot]} + held_[slot]) continue;
       values_.clear();
       gather(static_cast<Slot>(slot), values_);
       std::erase_if(values_, [](T value) { return value != value; });
@@ -72,38 +68,27 @@ class NearRank {
     }
   }
   [[nodiscard]] Near of(Slot slot) const noexcept {
-    if (slot >= members_.size()) return {nullptr, 0, 0};
+    if (slot >= held_.size()) return {nullptr, 0, 0};
     return {data_.data() + slot * stride(), below_[slot], numbers_[slot]};
   }
   void clear() noexcept {
     std::fill(numbers_.begin(), numbers_.end(), 0u);
-    for (std::size_t slot = 0; slot < members_.size(); ++slot) empty(slot);
+    for (std::size_t slot = 0; slot < held_.size(); ++slot) empty(slot);
   }
   [[nodiscard]] std::size_t retained_bytes() const noexcept {
     return (data_.capacity() + low_.capacity() + high_.capacity()) * sizeof(T) +
-           (numbers_.capacity() + below_.capacity()) * sizeof(std::uint32_t) + members_.capacity() * sizeof(Member) +
-           within_.capacity();
+           (held_.capacity() + numbers_.capacity() + below_.capacity()) * sizeof(std::uint32_t) + within_.capacity();
   }
 
  private:
   // So many that the rank seldom leaves: where values come in no order, about once in 4,000 rows.
   static constexpr std::size_t near_enough = 96;
   static constexpr T infinity = std::numeric_limits<T>::infinity();
-  struct Member {
-    std::uint32_t held = 0;
-  };
 
   [[nodiscard]] std::size_t stride() const noexcept { return room_ + 1; }
-  // The lower of the two ranks that a quantile reads, and the other.
-  [[nodiscard]] std::size_t rank(std::size_t numbers) const noexcept {
-    return static_cast<std::size_t>(static_cast<double>(numbers - 1) * q_);
-  }
-  static std::size_t after(std::size_t rank, std::size_t numbers) noexcept { return std::min(rank + 1, numbers - 1); }
-
   void widen(std::size_t members) {
-    if (members_.size() >= members) return;
-    members_.resize(members);
-    numbers_.resize(members, 0), below_.resize(members, 0);
+    if (held_.size() >= members) return;
+    held_.resize(members, 0), numbers_.resize(members, 0), below_.resize(members, 0);
     low_.resize(members, -infinity), high_.resize(members, infinity);
     within_.resize(members, 0);
     data_.resize(members * stride());
@@ -134,17 +119,17 @@ class NearRank {
   }
   void prefetch(Slot slot) const noexcept {
     const T* const run = data_.data() + slot * stride();
-    for (std::size_t i = 0; i < members_[slot].held; i += 64 / sizeof(T)) __builtin_prefetch(run + i);
+    for (std::size_t i = 0; i < held_[slot]; i += 64 / sizeof(T)) __builtin_prefetch(run + i);
   }
   void insert(std::size_t slot, T value) {
     T* const run = data_.data() + slot * stride();
-    std::uint32_t& held = members_[slot].held;
+    std::uint32_t& held = held_[slot];
     const std::size_t place = count_below(run, held, value);
     std::copy_backward(run + place, run + held, run + held + 1);
     run[place] = value + T{0};  // -0 and 0 are one value
     if (++held <= room_) return;
     // One too many: the one that is further from the rank goes.
-    const std::size_t wanted = rank(numbers_[slot]);
+    const std::size_t wanted = rank_of(q_, numbers_[slot]);
     --held;
     if (2 * wanted + 1 > 2 * std::size_t{below_[slot]} + held) {
       ++below_[slot];
@@ -156,7 +141,7 @@ class NearRank {
   }
   void remove(std::size_t slot, T value) {
     T* const run = data_.data() + slot * stride();
-    std::uint32_t& held = members_[slot].held;
+    std::uint32_t& held = held_[slot];
     const std::size_t place = count_below(run, held, value);
     if (place == held || run[place] != value) {  // it equals a limit, and is one of those beyond
       if (value == low_[slot]) --below_[slot];
@@ -168,7 +153,7 @@ class NearRank {
     low_[slot] = infinity, high_[slot] = -infinity;  // none is within until they are taken again
   }
   void empty(std::size_t slot) {
-    members_[slot].held = 0;
+    held_[slot] = 0;
     below_[slot] = 0;
     low_[slot] = -infinity, high_[slot] = infinity;
   }
@@ -183,7 +168,7 @@ class NearRank {
     std::sort(from, to);
     T* const run = data_.data() + slot * stride();
     std::transform(from, to, run, [](T value) { return value + T{0}; });
-    members_[slot].held = static_cast<std::uint32_t>(held);
+    held_[slot] = static_cast<std::uint32_t>(held);
     below_[slot] = static_cast<std::uint32_t>(first);
     low_[slot] = first > 0 ? run[0] : -infinity;
     high_[slot] = first + held < numbers ? run[held - 1] : infinity;
@@ -192,11 +177,10 @@ class NearRank {
   double q_;
   bool all_;
   std::size_t room_;
-  std::vector<T> data_;                         // [member][room + 1]
-  std::vector<T> low_, high_;                   // limits: what lies within is held, or equals one
-  std::vector<std::uint32_t> numbers_, below_;  // by member
-  std::vector<Member> members_;
-  std::vector<std::uint8_t> within_;  // scratch, as the next
+  std::vector<T> data_;                                // [member][room + 1]
+  std::vector<T> low_, high_;                          // limits: what lies within is held, or equals one
+  std::vector<std::uint32_t> held_, numbers_, below_;  // by member: how many are held, there, and below those held
+  std::vector<std::uint8_t> within_;                   // scratch, as the next
   std::vector<Slot> slots_;
   std::vector<T> values_;
 };

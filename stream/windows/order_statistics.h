@@ -76,6 +76,18 @@ template <class Sorted>
   return op == Op::w_mad ? mad_of_sorted(sorted) : median_of_sorted(sorted);
 }
 
+// The quantile whose two ranks a median or quantile reads; of a number that is no quantile, the least.
+[[nodiscard]] constexpr double quantile_of(Op op, double number) noexcept {
+  return op != Op::w_quantile ? 0.5 : number >= 0 && number <= 1 ? number : 0;
+}
+// The lower of these ranks, and the other.
+[[nodiscard]] inline std::size_t rank_of(double quantile, std::size_t numbers) noexcept {
+  return static_cast<std::size_t>(static_cast<double>(numbers - 1) * quantile);
+}
+[[nodiscard]] constexpr std::size_t rank_after(std::size_t rank, std::size_t numbers) noexcept {
+  return rank + 1 < numbers ? rank + 1 : numbers - 1;
+}
+
 // How many of ascending numbers are less than `value`. No branch depends on them, as no processor could predict it.
 template <class T>
 [[nodiscard]] std::size_t count_below(const T* run, std::size_t n, T value) noexcept {
