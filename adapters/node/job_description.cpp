@@ -31,12 +31,6 @@ std::uint32_t nodes_in(std::string_view environment) {
 
 }  // namespace
 
-std::string boot_id() {
-  std::string id = evidence::read_proc("/proc/sys/kernel/random/boot_id", 64);
-  while (!id.empty() && id.back() == '\n') id.pop_back();
-  return id;
-}
-
 JobDescription describe(const NodeJob& job, const std::string& node, const std::string& attempts) {
   const std::string environment =
       wrap::read_whole(wrap::path_of(job.ranks.front().pid, "environ"), wrap::longest_environment);
@@ -46,7 +40,7 @@ JobDescription describe(const NodeJob& job, const std::string& node, const std::
   };
   // Steps of one job that are found at once are attempts of their own.
   const std::string prefix = attempts + (job.place.step.empty() ? "" : job.place.step + '-');
-  JobDescription out{job.place, {job.place.job, node, prefix, wrap::job_environment(variable).labels, {}}, boot_id()};
+  JobDescription out{job.place, {job.place.job, node, prefix, wrap::job_environment(variable).labels, {}}};
   std::string step = job.place.step;
   for (const char* name : {"SLURM_RESTART_COUNT", "TORCHELASTIC_RUN_ID"}) step += '/' + variable(name).value_or("");
   if (const std::uint32_t nodes = nodes_in(environment); nodes > 1)
@@ -56,7 +50,7 @@ JobDescription describe(const NodeJob& job, const std::string& node, const std::
 
 std::string to_text(const JobDescription& job) {
   Json out{{"by", static_cast<int>(job.place.by)}, {"job", job.place.job}, {"step", job.place.step}};
-  out["node"] = job.reported.node, out["attempts"] = job.reported.attempts, out["boot"] = job.boot;
+  out["node"] = job.reported.node, out["attempts"] = job.reported.attempts;
   out["labels"] = job.reported.labels;
   if (const auto& part = job.reported.part)
     out["part"] = {{"part", part->part}, {"step", part->step}, {"parts", part->parts}};
@@ -72,7 +66,6 @@ std::optional<JobDescription> description_from(const std::string& text) {
     if (by < 0 || by > static_cast<int>(JobPlace::By::environment)) return std::nullopt;
     job.place = {static_cast<JobPlace::By>(by), in.at("job"), in.at("step")};
     job.reported = {job.place.job, in.at("node"), in.at("attempts"), in.at("labels"), {}};
-    job.boot = in.at("boot");
     if (const auto part = in.find("part"); part != in.end())
       job.reported.part = wrap::JobPart{part->at("part"), part->at("step"), part->at("parts")};
     return job;

@@ -14,13 +14,11 @@ namespace tocsin::adapters::node {
 struct JobDescription {
   JobPlace place;
   wrap::ReportedJob reported;
-  std::string boot;  // id of the machine's boot: what ran before another is over
 };
 
 // `attempts`: what the names of its attempts begin with. Labels, and how many nodes report the job, come from the
 // environment of its first rank here.
 [[nodiscard]] JobDescription describe(const NodeJob& job, const std::string& node, const std::string& attempts);
-[[nodiscard]] std::string boot_id();
 
 [[nodiscard]] std::string to_text(const JobDescription& job);
 [[nodiscard]] std::optional<JobDescription> description_from(const std::string& text);

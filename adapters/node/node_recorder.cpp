@@ -61,11 +61,7 @@ void NodeRecorder::finish() {
   const EntryBuilder::Field why[] = {{"seen", 0, seen, true}};
   report_.about_attempt().event(last_seen_, EntryBuilder::job(), "end", why, "sampler");
   report_.write();
-  report_.beat();
-  report_.entry().seal();
-  report_.write();
-  recording_.sync(Recording::Sync::all);
-  recording_.report_lost();
+  report_.finish();
 }
 
 bool NodeRecorder::run() {

@@ -45,6 +45,14 @@ void JobReport::beat() {
   recording_.append(entry_);
 }
 
+void JobReport::finish() {
+  beat();
+  entry_.seal();
+  write();
+  recording_.sync(Recording::Sync::all);
+  recording_.report_lost();
+}
+
 EntryBuilder::Member JobReport::member(std::uint32_t rank) const { return {stream::Level::rank, rank, job_.node, {}}; }
 
 EntryBuilder::Member JobReport::node() const { return {stream::Level::node, 0, job_.node, {}}; }

@@ -33,6 +33,7 @@ class JobReport {
   void write();                            // the entry, if there is anything in it
   void tell_start(stream::Time now);       // into the entry: of the attempt, or what is known of it since
   void beat();                             // an entry of its own
+  void finish();                           // the last two: a beat, and the seal; the journal is on disk then
 
   [[nodiscard]] schemas::EntryBuilder& entry() noexcept { return entry_; }
   [[nodiscard]] schemas::EntryBuilder::Member member(std::uint32_t rank) const;

@@ -204,11 +204,7 @@ void Recorder::finish() {
     entry.event(ended, EntryBuilder::job(), "end", std::span{fields, exited && number != 0 && asked ? 3u : 2u});
     report_.write();
   }
-  report_.beat();
-  report_.entry().seal();
-  report_.write();
-  recording_.sync(Recording::Sync::all);
-  recording_.report_lost();
+  report_.finish();
 }
 
 int Recorder::run() {

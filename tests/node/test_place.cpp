@@ -109,14 +109,14 @@ TEST_CASE("a name holds no line break and no way to another directory") {
 TEST_CASE("a name that is no text, or reserved, becomes one that records may have") {
   const auto place = *bare("TOCSIN_JOB=\xff\xfe bad\0"s);
   CHECK(place.job == "\xef\xbf\xbd\xef\xbf\xbd bad");
-  const auto again = description_from(to_text({place, {place.job, "n07", "", {}, {}}, "boot"}));
+  const auto again = description_from(to_text({place, {place.job, "n07", "", {}, {}}}));
   REQUIRE(again);
   CHECK(again->place == place);  // another agent goes on with it
   CHECK(bare("TOCSIN_JOB=cluster\0"s)->job == "cluster_");
 }
 
 TEST_CASE("a description that was kept is read again, and another text is none") {
-  JobDescription job{{By::slurm, "4711", "0"}, {"4711", "n07", "20260101T000000Z-n07-1-", {{"user", "x"}}, {}}, "boot"};
+  JobDescription job{{By::slurm, "4711", "0"}, {"4711", "n07", "20260101T000000Z-n07-1-", {{"user", "x"}}, {}}};
   job.reported.part = tocsin::adapters::wrap::JobPart{"n07", "0//", 4};
   const auto again = description_from(to_text(job));
   REQUIRE(again);
