@@ -99,7 +99,9 @@ std::vector<NodeJob> NodeJobs::look() {
     std::ranges::sort(job.ranks, {}, [](const evidence::StackTarget& rank) { return rank.rank; });
     if (job.ranks.empty()) continue;
     job.user = owner_of(job.ranks.front().pid);
-    job.wrapped = std::ranges::any_of(job.ranks, [](const auto& rank) { return below_wrap(rank.pid); });
+    // A program of another user, whatever it calls itself, does not record this job.
+    job.wrapped = std::ranges::any_of(
+        job.ranks, [&](const auto& rank) { return owner_of(rank.pid) == job.user && below_wrap(rank.pid); });
     jobs.push_back(std::move(job));
   }
   return jobs;

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -27,11 +28,11 @@ class Jobs(unittest.TestCase):
     def setUp(self):
         self.job = f"test-{os.getpid()}-{self.id().rsplit('_', 1)[-1]}"
 
-    def start(self, *words, group=None, **variables):
+    def start(self, *words, group=None, user=None, **variables):
         environment = {"PATH": os.environ["PATH"], **{name: str(value) for name, value in variables.items()}}
         enter = (lambda: (group / "cgroup.procs").write_text(str(os.getpid()))) if group else None
         process = subprocess.Popen([str(word) for word in words or ("sleep", "600")], env=environment, stdin=subprocess.DEVNULL,
-                                   start_new_session=True, preexec_fn=enter)
+                                   start_new_session=True, preexec_fn=enter, user=user)
         self.addCleanup(process.wait)
         self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
         return process.pid
@@ -118,6 +119,19 @@ class Jobs(unittest.TestCase):
             group = self.group(f"kubepods/burstable/pod{POD.format(rank)}/1f3870be")
             self.start(group=group, HOSTNAME=f"{self.job}-worker-{rank}", RANK=rank, WORLD_SIZE=2)
         self.assertRegex(self.line(), rf"^job {self.job}: ranks 0, 1 of 2, pids \d+, \d+, by the pod's cgroup\n$")
+
+    def test_a_program_of_another_user_that_is_called_like_wrap_hides_no_job(self):
+        if os.getuid() != 0:
+            self.skipTest("processes of another user need root")
+        folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        folder.chmod(0o755)
+        shutil.copy("/bin/bash", folder / "tocsin")
+        (folder / "wrap").write_text("sleep 600; true\n")
+        self.rank(0)
+        self.start("env", f"--chdir={folder}", folder / "tocsin", "wrap", user="nobody", RANK=1, WORLD_SIZE=2, TOCSIN_JOB=self.job)
+        wait_for(lambda: "ranks 0, 1 of 2" in self.line(), 10, "both ranks")
+        self.assertNotIn("recorded by tocsin wrap", self.line())
 
     def test_a_job_under_wrap_is_left_to_it(self):
         wrapped = self.start(TOCSIN, "wrap", "--job", self.job, "--journal", f"/tmp/{self.job}", "--", "env", "RANK=0", "WORLD_SIZE=1", "sleep", 600,
