@@ -8,15 +8,13 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import unittest
-import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.servers.process import wait_for  # noqa: E402
+from tests.servers.process import free_port, wait_for  # noqa: E402
+from tests.servers.service import TOCSIN, ServiceCase, why_not_traced  # noqa: E402
 
-TOCSIN = os.environ.get("TOCSIN", "build/release/adapters/cli/tocsin")
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 os.environ["PATH"] += f":{ROOT}/build/tools/bin"
 PY_SPY = shutil.which("py-spy") or shutil.which("py-spy", path=os.path.dirname(PYTHON))
@@ -36,39 +34,16 @@ dist.all_reduce(torch.ones(4))
 """
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Node(unittest.TestCase):
+class Node(ServiceCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="tocsin-node-")
-        self.addCleanup(folder.cleanup)
-        self.folder, self.port, self.job = pathlib.Path(folder.name), free_port(), f"test-{os.getpid()}-{self.id().rsplit('_', 1)[-1]}"
-        (self.folder / "tocsin.yml").write_text(f'http: {{listen: "127.0.0.1:{self.port}"}}\nlog: {{directory: {self.folder}/log}}\n')
-        self.start(TOCSIN, "run", "--config", self.folder / "tocsin.yml")
-        wait_for(lambda: self.get("/api/v1/jobs") is not None, 60, "the service")
-
-    def start(self, *command, **more):
-        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **more)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
+        super().setUp()
+        self.job = f"test-{os.getpid()}-{self.id().rsplit('_', 1)[-1]}"
 
     def agent(self):
         agent = self.start(TOCSIN, "node", "--to", f"http://127.0.0.1:{self.port}", "--job", self.job, "--state", self.folder / "state")
         self.addCleanup(agent.wait)
         self.addCleanup(agent.terminate)
         return agent
-
-    def get(self, path):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
-                return json.load(answer)["data"]
-        except OSError:
-            return None
 
     def rank(self, rank, of, *command):
         return self.start(*command, env={"PATH": os.environ["PATH"], "RANK": str(rank), "WORLD_SIZE": str(of), "TOCSIN_JOB": self.job, **self.meeting})
@@ -118,7 +93,7 @@ class Node(unittest.TestCase):
             self.assertIn("--state", second.stderr)
 
     def test_the_alert_names_the_rank_that_loops_and_where(self):
-        if why := why_no_hang():
+        if why := why_not_traced(PYTHON):
             self.skipTest(why)
         self.meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
         (self.folder / "train.py").write_text(TRAINING)
@@ -130,13 +105,6 @@ class Node(unittest.TestCase):
         if PY_SPY:
             self.assertRegex(alert["form"]["seen"], r"; rank 2: spin \(train.py:[45]\); the others: all_reduce < <module> \(train.py:13\)$")
         self.assertIn(f"tocsin bundle {self.folder}/state/", alert["form"]["do"])
-
-
-def why_no_hang():
-    if subprocess.run([PYTHON, "-c", "import torch.distributed"], capture_output=True, check=False).returncode != 0:
-        return "there is no PyTorch here (python3-torch)"
-    probe = subprocess.run([os.environ["TRACE_PROBE"]], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    return json.loads(probe.stdout.splitlines()[0]).get("error")
 
 
 if __name__ == "__main__":

@@ -1,21 +1,17 @@
 """Two nodes with a rank each, under `wrap --to`: the alert of the service says where both ranks are, and how to see the evidence."""
 
-import json
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
-import tempfile
 import unittest
-import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.servers.process import wait_for  # noqa: E402
+from tests.servers.process import free_port, wait_for  # noqa: E402
+from tests.servers.service import TOCSIN, ServiceCase, why_not_traced  # noqa: E402
 
-TOCSIN = os.environ.get("TOCSIN", "build/release/adapters/cli/tocsin")
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 os.environ["PATH"] += f":{ROOT}/build/tools/bin"
 PY_SPY = shutil.which("py-spy")
@@ -34,40 +30,19 @@ dist.all_reduce(torch.ones(4))
 """
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class TestEvidence(unittest.TestCase):
+class TestEvidence(ServiceCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="tocsin-evidence-")
-        self.addCleanup(folder.cleanup)
-        self.folder, self.port, self.meet = pathlib.Path(folder.name), free_port(), free_port()
+        super().setUp()
+        self.meet = free_port()
         (self.folder / "train.py").write_text(TRAINING)
-        (self.folder / "tocsin.yml").write_text(f'http: {{listen: "127.0.0.1:{self.port}"}}\nlog: {{directory: {self.folder}/log}}\n')
-        self.service = self.start(TOCSIN, "run", "--config", self.folder / "tocsin.yml")
-        wait_for(lambda: self.get("/api/v1/jobs") is not None, 30, "the service")
-
-    def start(self, *command, **more):
-        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **more)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.terminate)
-        return process
-
-    def get(self, path):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
-                return json.load(answer)["data"]
-        except OSError:
-            return None
 
     def node(self, number):
         variables = {"RANK": str(number), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(self.meet)}
-        self.start("unshare", "--uts", "sh", "-c", f'hostname node{number}; exec "$@"', "sh", TOCSIN, "wrap", "--job", "train", "--nodes", 2,
+        node = self.start("unshare", "--uts", "sh", "-c", f'hostname node{number}; exec "$@"', "sh", TOCSIN, "wrap", "--job", "train", "--nodes", 2,
                    "--journal", self.folder / f"journal{number}", "--to", f"http://127.0.0.1:{self.port}", "--", "env",
                    *(f"{name}={value}" for name, value in variables.items()), PYTHON, self.folder / "train.py")
+        self.addCleanup(node.wait)
+        self.addCleanup(node.terminate)
 
     def test_the_alert_says_where_the_ranks_of_both_nodes_are_and_where_the_evidence_is(self):
         self.node(0)
@@ -87,10 +62,7 @@ class TestEvidence(unittest.TestCase):
 def why_not():
     if subprocess.run(["unshare", "--uts", "hostname", "node0"], capture_output=True, check=False).returncode != 0:
         return "host names may not be set here"
-    if subprocess.run([PYTHON, "-c", "import torch.distributed"], capture_output=True, check=False).returncode != 0:
-        return "there is no PyTorch here (python3-torch)"
-    probe = subprocess.run([os.environ["TRACE_PROBE"]], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    return json.loads(probe.stdout.splitlines()[0]).get("error")
+    return why_not_traced(PYTHON)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,17 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
-TOCSIN = os.environ.get("TOCSIN", "build/release/adapters/cli/tocsin")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.servers.process import free_port  # noqa: E402
+from tests.servers.service import TOCSIN, why_not_traced  # noqa: E402
+
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 LIMIT = 150      # seconds for a job to start and be judged, on a machine that builds meanwhile
 # A launcher of its own: Debian's torchrun needs a package that Debian does not have.
@@ -56,10 +58,7 @@ class Job:
         folder = pathlib.Path(self.folder.name)
         (folder / "rank.py").write_text(RANK)
         self.alerts = folder / "journal" / "alerts.jsonl"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        command = [PYTHON, str(folder / "rank.py"), mode, str(port)]
+        command = [PYTHON, str(folder / "rank.py"), mode, str(free_port())]
         self.process = subprocess.Popen(
             [TOCSIN, "wrap", "--job", "job", "--rules", str(ROOT / "rules"), "--journal", str(folder / "journal"), "--", *command],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
@@ -129,15 +128,8 @@ class Collectives(unittest.TestCase):
         self.assertEqual((alert["rule"], alert["who"]), ("collective_deadlock", [1]), alert)
 
 
-def why_not():
-    if subprocess.run([PYTHON, "-c", "import torch.distributed"], capture_output=True).returncode != 0:
-        return "there is no PyTorch here (python3-torch)"
-    probe = subprocess.run([os.environ["TRACE_PROBE"]], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    return json.loads(probe.stdout.splitlines()[0]).get("error")
-
-
 if __name__ == "__main__":
-    if why := why_not():
+    if why := why_not_traced(PYTHON):
         print("SKIPPED:", why)
         sys.exit(77)
     unittest.main()
