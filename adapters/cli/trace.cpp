@@ -15,6 +15,7 @@
 #include "adapters/cli/job_ranks.h"
 #include "adapters/cli/say.h"
 #include "adapters/cli/usage.h"
+#include "adapters/evidence/proc_file.h"
 #include "adapters/formats/json.h"
 #include "adapters/formats/printable.h"
 #include "adapters/trace/tracer.h"
@@ -36,8 +37,6 @@ struct TraceOptions {
   int tables = 0;
   bool json = false;
 };
-
-std::string environment_of(pid_t pid) { return wrap::read_whole(wrap::path_of(pid, "environ"), 1 << 20); }
 
 std::vector<pid_t> all_processes() {
   std::vector<pid_t> pids;
@@ -82,7 +81,7 @@ std::string text_of(const GroupTrace& group) {
 
 std::string text_of(const ProcessTrace& process) {
   const auto& all = process.collectives;
-  const auto identity = wrap::identity_in(environment_of(all.pid), "");
+  const auto identity = wrap::identity_in(evidence::environment_of(all.pid), "");
   std::string out =
       fmt::format("process {}{}: {} collectives entered", all.pid,
                   identity && identity->kind != wrap::Identity::unnamed ? fmt::format(", rank {}", identity->rank) : "",

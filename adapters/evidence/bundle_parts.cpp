@@ -45,24 +45,6 @@ bool is_shown(std::string_view name) {
   });
 }
 
-std::vector<std::string> environment_of(pid_t pid) {
-  std::vector<std::string> out;
-  const std::string text = read_proc(proc_path(pid, "environ"), 1u << 20);
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\0', at), text.size());
-    out.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return out;
-}
-
-std::string value_of(const std::vector<std::string>& environment, std::string_view name) {
-  for (const std::string& entry : environment)
-    if (entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] == '=')
-      return entry.substr(name.size() + 1);
-  return {};
-}
-
 // When the process began, by the wall clock, in seconds; 0: not known.
 std::int64_t began(pid_t pid) {
   const std::uint64_t start = start_of(pid);
@@ -101,16 +83,20 @@ Result<std::string> process_text(const StackTarget& target) {
   std::string command = read_proc(proc_path(target.pid, "cmdline"));
   std::replace(command.begin(), command.end(), '\0', ' ');
   out += "== command\n" + dsl::text::mask_secrets(command) + "\n== environment\n";
-  for (const std::string& entry : environment_of(target.pid))
+  const std::string environment = environment_of(target.pid);
+  for (std::string_view rest = environment; !rest.empty();) {
+    const std::string_view entry = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
     if (is_shown(entry.substr(0, entry.find('=')))) out += dsl::text::mask_secrets(entry) + '\n';
+  }
   return out;
 }
 
 // As PyTorch names it: the prefix and the rank. It is looked for where the process sees it, which may be a container.
 Result<std::string> flight_recorder_dump(const StackTarget& target) {
-  const auto environment = environment_of(target.pid);
-  std::string prefix = value_of(environment, "TORCH_FR_DUMP_TEMP_FILE");
-  if (prefix.empty()) prefix = value_of(environment, "TORCH_NCCL_DEBUG_INFO_TEMP_FILE");
+  const std::string environment = environment_of(target.pid);
+  std::string prefix{variable_in(environment, "TORCH_FR_DUMP_TEMP_FILE").value_or("")};
+  if (prefix.empty()) prefix = variable_in(environment, "TORCH_NCCL_DEBUG_INFO_TEMP_FILE").value_or("");
   if (prefix.empty()) prefix = "/tmp/nccl_trace_rank_";
   if (!target.rank || !prefix.starts_with('/')) return Error{Errc::not_found, "the name of its dump is not known"};
   const std::string path = prefix + std::to_string(*target.rank);
@@ -194,7 +180,7 @@ Result<std::string> gpu_state(std::chrono::milliseconds limit) {
 Result<std::string> ras_answer(const std::vector<StackTarget>& targets, stream::Duration limit) {
   std::string address;
   for (const StackTarget& target : targets)
-    if (address.empty()) address = value_of(environment_of(target.pid), "NCCL_RAS_ADDR");
+    if (address.empty()) address = variable_in(environment_of(target.pid), "NCCL_RAS_ADDR").value_or("");
   if (address.empty()) address = nccl::ras_address();
   const auto end = std::chrono::steady_clock::now() + limit;
   nccl::RasQuery query{address, limit / 2};

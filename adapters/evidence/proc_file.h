@@ -27,6 +27,11 @@ inline std::string proc_path(pid_t pid, const std::string& file) { return "/proc
   return text;
 }
 
+inline constexpr std::size_t longest_environment = 2u << 20;
+[[nodiscard]] inline std::string environment_of(pid_t pid) {
+  return read_proc(proc_path(pid, "environ"), longest_environment);
+}
+
 // The value of a variable in an environment as /proc/PID/environ has it, NUL after each entry.
 [[nodiscard]] inline std::optional<std::string_view> variable_in(std::string_view environment, std::string_view name) {
   while (!environment.empty()) {

@@ -52,7 +52,7 @@ std::vector<fs::path> program_directories(pid_t pid) {
   if (first.starts_with('/')) out.push_back(fs::path{first}.parent_path());
   else if (first.find('/') != std::string::npos)
     out.push_back((fs::path{link_of(proc_path(pid, "cwd"))} / first).parent_path());
-  const auto environment = split(read_proc(proc_path(pid, "environ"), 1u << 20), '\0');
+  const auto environment = split(environment_of(pid), '\0');
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     if (const std::string at = variable(environment, name); at.starts_with('/')) out.push_back(fs::path{at} / "bin");
   if (const std::string file = link_of(proc_path(pid, "exe")); file.starts_with('/'))

@@ -32,8 +32,7 @@ std::uint32_t nodes_in(std::string_view environment) {
 }  // namespace
 
 JobDescription describe(const NodeJob& job, const std::string& node, const std::string& attempts) {
-  const std::string environment =
-      wrap::read_whole(wrap::path_of(job.ranks.front().pid, "environ"), wrap::longest_environment);
+  const std::string environment = evidence::environment_of(job.ranks.front().pid);
   const auto variable = [&](const char* name) -> std::optional<std::string> {
     const auto value = evidence::variable_in(environment, name);
     return value ? std::optional<std::string>{*value} : std::nullopt;

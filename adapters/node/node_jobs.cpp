@@ -47,8 +47,8 @@ uid_t owner_of(pid_t pid) {
 wrap::Kin::Answer JobKin::of(const Process& process) {
   places_.erase(process.pid);
   if (process.pid == 2 || process.parent == 2) return Answer::strange;  // threads of the kernel
-  const std::string cgroup = wrap::read_whole(wrap::path_of(process.pid, "cgroup"), 65536);
-  const std::string environment = wrap::read_whole(wrap::path_of(process.pid, "environ"), wrap::longest_environment);
+  const std::string cgroup = evidence::read_proc(evidence::proc_path(process.pid, "cgroup"));
+  const std::string environment = evidence::environment_of(process.pid);
   if (auto place = place_in(cgroup, environment, host_); place && (!one_ || *one_ == *place)) {
     places_.emplace(process.pid, std::move(*place));
     return Answer::ours;
@@ -63,7 +63,7 @@ std::string_view JobKin::set_before(const Process& process) const {
   const JobPlace* place = known != places_.end() ? &known->second : one_ ? &*one_ : nullptr;
   if (place == nullptr || place->step.empty() || std::isdigit(static_cast<unsigned char>(place->step.front())) != 0)
     return {};
-  const std::string environment = wrap::read_whole(wrap::path_of(process.pid, "environ"), wrap::longest_environment);
+  const std::string environment = evidence::environment_of(process.pid);
   before_.clear();
   for (const char* name : {"SLURM_PROCID", "SLURM_NTASKS", "LOCAL_RANK"})
     if (const auto value = evidence::variable_in(environment, name))

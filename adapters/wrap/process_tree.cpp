@@ -108,23 +108,9 @@ std::string rank_variables(std::string_view environment) {
   return out;
 }
 
-std::string read_whole(const std::string& path, std::size_t most) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  std::string text;
-  while (file && text.size() < most) {
-    const std::size_t had = text.size();
-    text.resize(had + 16384);
-    const ssize_t size = ::read(file.get(), text.data() + had, 16384);
-    text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-    if (size <= 0) break;
-  }
-  return text;
-}
+std::string command_line(pid_t pid) { return evidence::read_proc(evidence::proc_path(pid, "cmdline"), 16384); }
 
-std::string command_line(pid_t pid) { return read_whole(path_of(pid, "cmdline"), 16384); }
-
-Descendants::Descendants(pid_t root)
-    : root_(root), environment_(read_whole(path_of(root, "environ"), longest_environment)) {}
+Descendants::Descendants(pid_t root) : root_(root), environment_(evidence::environment_of(root)) {}
 
 Kin::Answer Descendants::of(const Process& process) { return process.parent == root_ ? Answer::ours : Answer::strange; }
 
@@ -165,7 +151,7 @@ std::string_view ProcessTree::set_before(const Process& process) const {
 }
 
 void ProcessTree::identify(Process& process) {
-  const std::string environment = read_whole(path_of(process.pid, "environ"), longest_environment);
+  const std::string environment = evidence::environment_of(process.pid);
   if (launches_ranks(command_line(process.pid))) {
     process.identity.reset();
     const std::string& before = launchers_[process.pid] = rank_variables(environment);

@@ -27,7 +27,6 @@ struct Identity {
 [[nodiscard]] std::optional<Identity> identity_in(std::string_view environment, std::string_view before);
 // The entries of an environment that identity_in() looks at.
 [[nodiscard]] std::string rank_variables(std::string_view environment);
-inline constexpr std::size_t longest_environment = 2u << 20;
 
 // A process of the job.
 struct Process {
@@ -49,8 +48,6 @@ struct Process {
 // Whether a command line (as /proc/PID/cmdline has it, NUL after each word) is a launcher's: its work is to start
 // ranks.
 [[nodiscard]] bool launches_ranks(std::string_view command_line);
-// A file of /proc, or as much as is allowed.
-[[nodiscard]] std::string read_whole(const std::string& path, std::size_t most);
 [[nodiscard]] double seconds_since(std::uint64_t start_ticks);  // since boot
 
 struct DirectoryCloser {

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "adapters/evidence/proc_file.h"
 #include "adapters/wrap/proc_stat.h"
 
 namespace tocsin::adapters::wrap {
@@ -60,7 +61,8 @@ bool connected(const Group& group) {
   if (owners.empty()) return false;
   std::unordered_map<std::string, std::string> ends;  // of each socket of their own: from, to
   for (const char* table : {"net/tcp", "net/tcp6"})
-    for (const TcpSocket& socket : tcp_sockets(read_whole(path_of(group.front()->pid, table), longest_table)))
+    for (const TcpSocket& socket :
+         tcp_sockets(evidence::read_proc(evidence::proc_path(group.front()->pid, table), longest_table)))
       if (const auto owner = owners.find(socket.inode);
           owner != owners.end() && owner->second == 1 && !held.back().contains(socket.inode))
         ends.emplace(socket.local + '>' + socket.remote, socket.remote + '>' + socket.local);
