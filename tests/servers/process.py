@@ -1,6 +1,7 @@
 """What the servers that tests start have in common: a process on free ports of the loopback interface, its files in a folder of its own,
 ended by its id."""
 
+import os
 import pathlib
 import random
 import shutil
@@ -94,6 +95,15 @@ class Server:
             log = (self.folder / "log").read_text(errors="replace")
             raise AssertionError(f"{self.title} ended with {self.process.returncode}:\n{log[-4000:]}")
         return self.ready()
+
+    def pause(self):
+        """Stops all of its threads; they stand when this returns, which a signal alone does not promise on a busy machine."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+
+    def resume(self):
+        if self.process:
+            self.process.send_signal(signal.SIGCONT)
 
     def end(self, number):
         """Ends the process and keeps its folder."""

@@ -6,7 +6,6 @@ import pathlib
 import random
 import re
 import shutil
-import signal
 import sys
 import time
 import unittest
@@ -170,11 +169,11 @@ class TwoBrokers(unittest.TestCase):
                 place.started.append(service)
                 behind = lambda source: metric(service, f'tocsin_ingest_behind_seconds{{source="{source}"}}') or 99  # noqa: E731
                 wait_for(lambda: behind("lost") < 3 and behind("quiet") < 3, 40, "both to be read")
-                second.process.send_signal(signal.SIGSTOP)    # as where a firewall drops what is sent to it: no answer, and no refusal
+                second.pause()    # as where a firewall drops what is sent to it: no answer, and no refusal
                 self.addCleanup(second.kill)
                 wait_for(lambda: behind("lost") > 12, 40, "a source that is late")
                 self.assertLess(behind("quiet"), 5)
-                second.process.send_signal(signal.SIGCONT)
+                second.resume()
                 wait_for(lambda: behind("lost") < 5, 60, "the source whose broker answers again")
                 self.assertEqual(service.stop(), 0)
 

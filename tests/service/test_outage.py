@@ -33,9 +33,9 @@ class Outage(unittest.TestCase):
         wait_for(lambda: len(service.partitions()) == 2, 30, "both partitions")
         beats = lambda: min(float(value) for name, value in service.metrics().items() if name.startswith("tocsin_beats_total"))  # noqa: E731
         wait_for(lambda: beats() >= 2, 30, "beats")
-        kafka.process.send_signal(signal.SIGSTOP)
+        kafka.pause()
         time.sleep(5)
-        kafka.process.send_signal(signal.SIGCONT)
+        kafka.resume()
         before = beats()
         wait_for(lambda: beats() >= before + 8, 60, "beats after it")
 
@@ -53,8 +53,8 @@ ingest: {{group: held-ingest, sources: [{{name: lines, topic: lost.unattributed,
         wait_for(lambda: len(service.partitions()) == 2 and len(gone.partitions()) == len(hasty.partitions()) == 1, 30, "partitions")
         wait_for(lambda: 'tocsin_ingest_behind_seconds{source="lines"}' in service.metrics(), 20, "the source")
         wait_for(lambda: all(service.metrics().get(f'tocsin_beats_total{{partition="{one}"}}', "0") != "0" for one in range(2)), 20, "beats")
-        kafka.process.send_signal(signal.SIGSTOP)
-        self.addCleanup(lambda: kafka.process.send_signal(signal.SIGCONT))
+        kafka.pause()
+        self.addCleanup(kafka.resume)
         wait_for(lambda: all(any("session timed out" in line for line in one.log) for one in (gone, hasty)), 20, "the loss of partitions")
         begun = time.monotonic()
         for one in (service, gone, hasty):
@@ -64,7 +64,7 @@ ingest: {{group: held-ingest, sources: [{{name: lines, topic: lost.unattributed,
         self.assertEqual(hasty.process.wait(5), 3, hasty.log)
         self.assertEqual((service.process.wait(30), gone.process.wait(30)), (3, 3), service.log + gone.log)
         self.assertLess(time.monotonic() - begun, 24)
-        kafka.process.send_signal(signal.SIGCONT)
+        kafka.resume()
         for one in (service, gone, hasty):
             one.reading.join(5)
         logged = [line.split(" message=", 1)[1].strip('"') for line in service.log]

@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import signal
 import socket
 import sys
 import threading
@@ -95,8 +94,8 @@ class Push(unittest.TestCase):
     def test_a_push_that_the_brokers_do_not_take_says_so_and_the_next_one_waits_for_nobody(self):
         place, service, port = self.start("away")
         self.assertEqual(push(port, [{"line": "before"}], "?job=away")[0], 200)
-        kafka.process.send_signal(signal.SIGSTOP)
-        self.addCleanup(lambda: kafka.process.send_signal(signal.SIGCONT))
+        kafka.pause()
+        self.addCleanup(kafka.resume)
         answers = []
         together = [threading.Thread(target=lambda n=n: answers.append(push(port, [{"line": "meanwhile"}], f"?job=away&producer=p&sequence={n}"))) for n in (1, 2)]
         for one in together:
@@ -115,7 +114,7 @@ class Push(unittest.TestCase):
         self.assertTrue(any("push it again with the same producer and sequence" in why for _, why in answers), answers)
         self.assertEqual(push(port, [{"line": "later"}], "?job=away"), (503, "the log takes nothing: push again later"))
         self.assertEqual(push(port, "{", "?job=away")[0], 400)
-        kafka.process.send_signal(signal.SIGCONT)
+        kafka.resume()
         wait_for(lambda: push(port, [{"line": "after"}], "?job=away")[0] == 200, 30, "brokers that take it")
         lines = [line["line"] for line in self.exported(place, "away") if "line" in line]
         self.assertEqual((lines[0], lines[-1], lines.count("later")), ("before", "after", 0), lines)
