@@ -12,12 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/engine.h"
 #include "bench/load.h"
 #include "bench/machine.h"
-#include "dsl/load/loader.h"
-#include "dsl/load/text_definitions.h"
-#include "dsl/text/extraction.h"
-#include "stream/job/shard.h"
 
 namespace {
 
@@ -61,9 +58,7 @@ std::string renamed(const std::string& text, const std::vector<std::string>& nam
 
 dsl::PackFiles shipped_files() {
   const char* rules = std::getenv("TOCSIN_RULES");
-  auto files = dsl::read_pack(rules != nullptr ? rules : TOCSIN_SOURCE_DIR "/rules");
-  if (!files) std::fprintf(stderr, "%s\n", files.error().message.c_str()), std::exit(2);
-  return *files;
+  return bench::pack_files(rules != nullptr ? rules : TOCSIN_SOURCE_DIR "/rules");
 }
 
 // The shipped pack with every periodic rule due at the same time, in `copies`; a copy's rules have names of their own.
@@ -100,12 +95,7 @@ stream::LoadedPack load(const dsl::PackFiles& files, bool scripted = false) {
   budgets.all_scripted = scripted;
   budgets.nodes = 10'000'000;
   budgets.load_instructions = 1'000'000'000;
-  auto loaded = dsl::load(files, budgets);
-  if (!loaded.pack) {
-    for (const auto& problem : loaded.problems) std::fprintf(stderr, "%s\n", dsl::describe(problem).c_str());
-    std::exit(2);
-  }
-  return {loaded.pack, dsl::compile_text(files).extraction};
+  return bench::load_pack(files, budgets);
 }
 
 // The one pack that can be announced.
@@ -119,24 +109,7 @@ class NextPack final : public stream::PackSource {
   stream::LoadedPack pack_;
 };
 
-class Engine {
- public:
-  explicit Engine(stream::LoadedPack pack, stream::PackSource* packs = nullptr)
-      : shard_(std::move(pack), packs, sink_) {}
-  void consume(const std::vector<std::byte>& message, Time arrival) {
-    auto entry =
-        decoder_.decode(message, static_cast<stream::Position>(at_), static_cast<stream::Position>(at_ + 1), arrival);
-    ++at_;
-    if (entry) shard_.consume(**entry);
-  }
-  stream::Shard& shard() { return shard_; }
-  Nowhere sink_;
-
- private:
-  stream::Shard shard_;
-  schemas::Decoder decoder_;
-  std::uint64_t at_ = 0;
-};
+using Engine = bench::Engine<Nowhere>;
 
 // The beat that carries the clock past a tick, less a beat that carries it past none, is what the tick costs.
 double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) {
@@ -153,7 +126,7 @@ double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) 
     const auto start = Clock::now();
     engine.consume(beat, begin + std::chrono::seconds{s + 1});
     const double took = microseconds(Clock::now() - start);
-    const std::uint64_t now = engine.shard().counters().evaluations;
+    const std::uint64_t now = engine.shard.counters().evaluations;
     if (s > warm) {
       beats.emplace_back(now - before, took);
       most = std::max(most, now - before);
@@ -167,9 +140,9 @@ double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) 
     std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
     return values[values.size() / 2];
   };
-  if (engine.sink_.transitions > 0)
-    fmt::print("  ({} transitions: the load is not quiet; the first: {})\n", engine.sink_.transitions,
-               engine.sink_.first);
+  if (engine.sink.transitions > 0)
+    fmt::print("  ({} transitions: the load is not quiet; the first: {})\n", engine.sink.transitions,
+               engine.sink.first);
   return median(ticks) - median(others);
 }
 
@@ -260,7 +233,7 @@ void replay(unsigned ranks, unsigned seconds) {
   fmt::print(
       "replay of {} s, {} ranks x 20 signals: {:.2f} s, {:.0f} x real time, {:.1f} M samples/s; {} transitions\n",
       seconds, ranks, took, seconds / took, static_cast<double>(load_of.samples_per_second()) * seconds / took / 1e6,
-      engine.sink_.transitions);
+      engine.sink.transitions);
 }
 
 // A change to a pack with one rule more: the longest time for one entry in the 30 s from there on, and in the 30 s

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/machine.h"
+#include "bench/messages.h"
 #include "dsl/load/loader.h"
 #include "schemas/codec.h"
 #include "stream/job/shard.h"
@@ -20,6 +21,7 @@
 namespace {
 
 using namespace tocsin;
+using bench::Messages;
 using schemas::EntryBuilder;
 using stream::Time;
 
@@ -69,19 +71,6 @@ stream::LoadedPack pack() {
   return {loaded.pack, nullptr};
 }
 
-// Messages one behind another, as a broker's answer holds them: where each would have memory of its own, the allocator
-// would be measured.
-struct Messages {
-  std::vector<std::byte> bytes;
-  std::vector<std::pair<std::size_t, std::size_t>> places;  // of each: where it begins, aligned, and its length
-
-  void add(std::span<const std::byte> message) {
-    bytes.resize((bytes.size() + 15) / 16 * 16);
-    places.emplace_back(bytes.size(), message.size());
-    bytes.insert(bytes.end(), message.begin(), message.end());
-  }
-};
-
 // What all ranks report in one second, in messages of `members` ranks and `width` signals.
 Messages second(unsigned s, unsigned members, unsigned width) {
   Messages messages;
@@ -119,9 +108,8 @@ void measure(unsigned members, unsigned width, double target, unsigned measured)
   for (unsigned s = 1; s <= warm + measured; ++s) {
     const auto messages = second(s, members, width);
     const double started = cpu_seconds();
-    for (const auto& [at_byte, length] : messages.places)
-      consume(std::span{messages.bytes}.subspan(at_byte, length),
-              begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
+    for (std::size_t i = 0; i < messages.size(); ++i)
+      consume(messages[i], begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
     consume(tick, begin + std::chrono::seconds{s + 1});
     if (s > warm) spent += cpu_seconds() - started;
   }

@@ -10,13 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/engine.h"
 #include "bench/load.h"
 #include "bench/machine.h"
-#include "dsl/load/loader.h"
-#include "dsl/load/text_definitions.h"
-#include "dsl/text/extraction.h"
 #include "schemas/snapshot.h"
-#include "stream/job/shard.h"
 
 namespace {
 
@@ -34,26 +31,7 @@ class Nowhere final : public stream::AlertSink {
   void verdict(const stream::Verdict&) override {}
 };
 
-stream::LoadedPack shipped() {
-  const auto files = dsl::read_pack(TOCSIN_SOURCE_DIR "/rules");
-  if (!files) std::fprintf(stderr, "%s\n", files.error().message.c_str()), std::exit(2);
-  return {dsl::load(*files).pack, dsl::compile_text(*files).extraction};
-}
-
-// A shard, and how its log is read: messages have the numbers of their places as positions.
-struct Engine {
-  explicit Engine(const stream::LoadedPack& pack) : shard(pack, nullptr, sink) {}
-  void consume(const std::vector<std::byte>& message, Time arrival) {
-    const auto entry =
-        decoder.decode(message, static_cast<stream::Position>(at), static_cast<stream::Position>(at + 1), arrival);
-    ++at;
-    if (entry) shard.consume(**entry);
-  }
-  Nowhere sink;
-  stream::Shard shard;
-  schemas::Decoder decoder;
-  std::uint64_t at = 0;
-};
+using Engine = bench::Engine<Nowhere>;
 
 struct Saved {
   stream::Shard::Sections sections;
@@ -189,7 +167,7 @@ int main(int argc, char** argv) {
   };
   bench::name_machine();
   fmt::print("CPU time of one thread\n");
-  const stream::LoadedPack pack = shipped();
+  const stream::LoadedPack pack = bench::load_pack(bench::pack_files(TOCSIN_SOURCE_DIR "/rules"));
   if (chosen("large")) {
     large(pack, quick ? 512 : 16'384, 200);
     large(pack, quick ? 512 : 2'048, 2 * 60 * 60);
