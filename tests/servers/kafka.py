@@ -1,51 +1,24 @@
-"""Apache Kafka for tests: one process that is broker and controller. The jars come once, by Maven, from pom.xml beside this file, into
-build/servers/kafka (or $TOCSIN_SERVERS/kafka).
+"""Apache Kafka for tests: one process that is broker and controller. Its jars are those of pom.xml beside this file.
 
     with Kafka() as kafka:
         tocsin("topics", "create", "--kafka", kafka.address)
 """
 
 import base64
-import fcntl
-import hashlib
-import os
 import pathlib
 import subprocess
 import uuid
 
-from tests.servers.process import Missing, Server, free_port, program
+from tests.servers.jars import jars
+from tests.servers.process import Server, free_port, program
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-CACHE = pathlib.Path(os.environ.get("TOCSIN_SERVERS", ROOT / "build" / "servers"))
+POM = pathlib.Path(__file__).resolve().parent / "pom.xml"
 OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.logFile=System.err"]
-
-
-def jars():
-    """The folder with the broker's jars; fetched if they are not there, by one of the tests that run at once."""
-    pom = HERE / "pom.xml"
-    folder = CACHE / "kafka" / hashlib.sha256(pom.read_bytes()).hexdigest()[:16]
-    if (folder / "complete").exists():
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "complete").exists():
-            fetch(pom, folder)
-    return folder
-
-
-def fetch(pom, folder):
-    fetched = subprocess.run([program("mvn", "maven"), "-B", "-q", "-f", pom, "dependency:copy-dependencies", "-DincludeScope=runtime",
-                              f"-DoutputDirectory={folder}"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if fetched.returncode != 0:
-        raise Missing("Maven could not fetch the broker:\n" + fetched.stdout[-2000:] + fetched.stderr[-2000:])
-    (folder / "complete").touch()
 
 
 def java(*arguments, memory="-Xmx128m"):
     """The command line of a program of Kafka's own."""
-    return [program("java", "default-jre-headless"), memory, *OPTIONS, "-cp", f"{jars()}/*", *map(str, arguments)]
+    return [program("java", "default-jre-headless"), memory, *OPTIONS, "-cp", f"{jars(POM, 'kafka')}/*", *map(str, arguments)]
 
 
 class Kafka(Server):

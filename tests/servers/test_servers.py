@@ -11,7 +11,7 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from tests.servers import kafka, process  # noqa: E402
+from tests.servers import jars, kafka, process  # noqa: E402
 
 # Fails where another one runs at the same time, as Maven does that copies into one folder.
 FETCHING = """#!/bin/sh
@@ -29,9 +29,9 @@ class Fetching(unittest.TestCase):
             (folder / "mvn").write_text(FETCHING)
             (folder / "mvn").chmod(0o755)
             environment = {"PATH": f"{folder}:{os.environ['PATH']}", "FETCHING": f"{folder}/runs", "FETCHED": f"{folder}/count"}
-            with mock.patch.dict(os.environ, environment), mock.patch.object(kafka, "CACHE", folder):
+            with mock.patch.dict(os.environ, environment), mock.patch.object(jars, "CACHE", folder):
                 with concurrent.futures.ThreadPoolExecutor(4) as pool:
-                    found = {made.result() for made in [pool.submit(kafka.jars) for _ in range(4)]}
+                    found = {made.result() for made in [pool.submit(jars.jars, kafka.POM, "kafka") for _ in range(4)]}
             self.assertEqual(len(found), 1)
             self.assertEqual((folder / "count").read_text(), "once\n")
 
