@@ -1,0 +1,3 @@
+signals {
+  value = { kind = "gauge", unit = "none", owner = "rank", documentation = "What each rank measures once a second." },
+}
