@@ -9,25 +9,30 @@ import com.espertech.esper.runtime.client.EPRuntime;
 import com.espertech.esper.runtime.client.EPRuntimeProvider;
 import com.espertech.esper.runtime.client.EPStatement;
 import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The five workloads by Esper, in one thread: Esper WORKLOADS SECONDS PASSES, where WORKLOADS are digits, "3" or "12345". */
+/** The five workloads by Esper, in one thread: Esper WORKLOADS ordered|late SECONDS PASSES, where WORKLOADS are digits, "3" or "12345". */
 public class Esper {
   static final int JOBS = 4, RANKS = 1024;
 
   /** A sample: an object that exists before it is sent. */
   public static class Sample {
-    private final int job, rank;
+    private final int job, rank, late;
     private final long t, value;
 
-    Sample(int job, int rank, long t, long value) {
+    Sample(int job, int rank, long t, long value, int late) {
       this.job = job;
       this.rank = rank;
       this.t = t;
       this.value = value;
+      this.late = late;
     }
+
+    long arrival() { return t + late; }
 
     public int getJob() { return job; }
     public int getRank() { return rank; }
@@ -58,9 +63,9 @@ public class Esper {
 
   static boolean divides(long divisor, long number) { return Long.remainderUnsigned(number, divisor) == 0; }
 
-  /** The samples of samples.h, each at the first millisecond of its second; a last one, of no rank, closes what is open. */
-  static Sample[] samples(int seconds) {
-    Sample[] all = new Sample[JOBS * RANKS * seconds + 1];
+  /** The samples of log_of in samples.h, in the order in which they arrive. */
+  static Sample[] samples(int seconds, boolean late) {
+    Sample[] all = new Sample[JOBS * RANKS * seconds];
     int count = 0;
     for (int s = 0; s < seconds; ++s)
       for (int job = 0; job < JOBS; ++job)
@@ -71,10 +76,12 @@ public class Esper {
           long value = 900 + Long.remainderUnsigned(drawn, 201);
           if ((drawn >>> 32) % 65536 == 0) value += 1000;
           if (divides(500, slow) && slowFrom <= s % 300 && s % 300 < slowFrom + 90) value += 700;
-          all[count++] = new Sample(job, rank, s * 1000L, value);
+          long delay = draw(5, job, rank, s);
+          all[count++] = new Sample(job, rank, s * 1000L, value, late && divides(20, delay) ? 1 + (int) ((delay >>> 32) % 2000) : 0);
         }
-    all[count++] = new Sample(-1, -1, seconds * 1000L, 0);
-    return Arrays.copyOf(all, count);
+    all = Arrays.copyOf(all, count);
+    Arrays.sort(all, Comparator.comparingLong(Sample::arrival));
+    return all;
   }
 
   static String statements(char workload, int seconds) {
@@ -112,13 +119,54 @@ public class Esper {
 
   static double threadSeconds() { return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() * 1e-9; }
 
+  /** Sends samples in the order of their times, with the clock before each; a last one, of no rank, closes what is open. */
+  static final class Feed {
+    private final EPEventService service;
+    private final EventSender sender;
+    private final ArrayList<ArrayList<Sample>> ring = new ArrayList<>();
+    private long clock, open;
+
+    Feed(EPEventService service) {
+      this.service = service;
+      sender = service.getEventSender("Sample");
+      for (int i = 0; i < 4; ++i) ring.add(new ArrayList<>());
+    }
+
+    void send(Sample sample) {
+      long second = sample.t / 1000 * 1000;
+      if (second > clock) service.advanceTime(clock = second);
+      sender.sendEvent(sample);
+    }
+
+    void close() {
+      ArrayList<Sample> samples = ring.get((int) (open++ % 4));
+      for (Sample sample : samples) send(sample);
+      samples.clear();
+    }
+
+    void run(Sample[] samples, boolean late, int seconds) {
+      if (late) {
+        for (Sample sample : samples) {
+          // None is more than 2 s late: a second is complete once a sample has arrived after that.
+          while (sample.arrival() > open * 1000 + 2000) close();
+          ring.get((int) (sample.t / 1000 % 4)).add(sample);
+        }
+        for (int left = 0; left < 4; ++left) close();
+      } else {
+        for (Sample sample : samples) send(sample);
+      }
+      send(new Sample(-1, -1, seconds * 1000L, 0, 0));
+    }
+  }
+
   public static void main(String[] arguments) throws Exception {
     String workloads = arguments[0];
-    int seconds = Integer.parseInt(arguments[1]), passes = Integer.parseInt(arguments[2]);
+    boolean late = arguments[1].equals("late");
+    int seconds = Integer.parseInt(arguments[2]), passes = Integer.parseInt(arguments[3]);
     StringBuilder module = new StringBuilder();
     for (char workload : workloads.toCharArray()) module.append(statements(workload, seconds));
     EPCompiled compiled = EPCompilerProvider.getCompiler().compile(module.toString(), new CompilerArguments(configuration()));
-    Sample[] samples = samples(seconds);
+    Sample[] samples = samples(seconds, late);
     String first = null;
     StringBuilder took = new StringBuilder();
     for (int pass = 0; pass < passes; ++pass) {
@@ -136,15 +184,11 @@ public class Esper {
           for (EventBean alert : fresh) set.add(workload, alert);
         });
       }
-      EventSender sender = service.getEventSender("Sample");
+      Feed feed = new Feed(service);
       System.gc();
       double process = processSeconds(), thread = threadSeconds();
-      long wall = System.nanoTime(), clock = 0;
-      for (Sample sample : samples) {
-        long second = sample.t / 1000 * 1000;
-        if (second > clock) service.advanceTime(clock = second);
-        sender.sendEvent(sample);
-      }
+      long wall = System.nanoTime();
+      feed.run(samples, late, seconds);
       double wallSeconds = (System.nanoTime() - wall) * 1e-9;
       took.append(String.format("%s[%.6f,%.6f,%.6f]", pass > 0 ? "," : "", threadSeconds() - thread, wallSeconds, processSeconds() - process));
       StringBuilder found = new StringBuilder();
@@ -154,6 +198,6 @@ public class Esper {
       first = found.toString();
       runtime.destroy();
     }
-    System.out.printf("{\"samples\":%d,\"passes\":[%s],\"alerts\":{%s}}%n", samples.length - 1, took, first);
+    System.out.printf("{\"samples\":%d,\"passes\":[%s],\"alerts\":{%s}}%n", samples.length, took, first);
   }
 }

@@ -1,10 +1,10 @@
-// The five workloads as plain loops over an array of samples, each written for its question alone: no engine, no rules,
-// no order but that of the array. Repeat with: build/release/bench/peers/bench_peers_loop WORKLOADS [SECONDS [PASSES]],
-// of which WORKLOADS are digits, "3" or "12345".
+// The five workloads as plain loops over an array of samples, each written for its question alone: no engine and no
+// rules. Samples that arrive late wait in a ring until their second is complete. Repeat with:
+// build/release/bench/peers/bench_peers_loop WORKLOADS ordered|late SECONDS PASSES, where WORKLOADS are digits, "3" or
+// "12345"; `check` compares samples and alerts with known ones.
 #include <algorithm>
 #include <ctime>
 #include <limits>
-#include <span>
 #include <tuple>
 #include <utility>
 
@@ -96,29 +96,53 @@ struct AgainstMedian {
   explicit AgainstMedian(unsigned) {}
   void take(const Sample& s, AlertSet& out) {
     if (s.second != second) judge(out), second = s.second;
-    samples[s.job].push_back(&s);
-    values[s.job].push_back(s.value);
+    of[s.job].values.push_back(s.value);
+    of[s.job].names.push_back({s.t, s.rank});
   }
   void finish(std::int32_t, AlertSet& out) { judge(out); }
   void judge(AlertSet& out) {
     for (unsigned job = 0; job < peers::jobs; ++job) {
-      auto& of = values[job];
-      if (!of.empty()) {
-        const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
-        std::nth_element(of.begin(), middle, of.end());
-        const int below = of.size() % 2 == 0 ? *std::max_element(of.begin(), middle) : *middle;
-        const double limit = 1.5 * (below + *middle) / 2;
-        for (const Sample* s : samples[job])
-          if (s->value > limit) out.add(5, s->job, s->rank, s->t);
-      }
-      of.clear();
-      samples[job].clear();
+      auto& [values, names] = of[job];
+      if (values.empty()) continue;
+      ordered = values;
+      const auto middle = ordered.begin() + static_cast<std::ptrdiff_t>(ordered.size() / 2);
+      std::nth_element(ordered.begin(), middle, ordered.end());
+      const int below = ordered.size() % 2 == 0 ? *std::max_element(ordered.begin(), middle) : *middle;
+      const double limit = 1.5 * (below + *middle) / 2;
+      for (std::size_t i = 0; i < values.size(); ++i)
+        if (values[i] > limit) out.add(5, job, names[i].rank, names[i].t);
+      values.clear();
+      names.clear();
     }
   }
+  struct Name {
+    std::int32_t t;
+    std::uint16_t rank;
+  };
+  struct Second {
+    std::vector<int> values;
+    std::vector<Name> names;
+  };
   std::int32_t second = 0;
-  std::array<std::vector<const Sample*>, peers::jobs> samples;
-  std::array<std::vector<int>, peers::jobs> values;
+  std::array<Second, peers::jobs> of;
+  std::vector<int> ordered;
 };
+
+// Each sample in the order of its time. None is more than 2 s late: a second is complete once a sample has arrived
+// after that.
+void in_order(const peers::Log& log, auto&& take) {
+  std::array<std::vector<Sample>, 4> ring;
+  std::int32_t open = 0;
+  const auto close = [&] {
+    for (const Sample& sample : ring[open % 4]) take(sample);
+    ring[open++ % 4].clear();
+  };
+  for (std::size_t i = 0; i < log.samples.size(); ++i) {
+    while (log.arrivals[i] > open * 1000 + 2000) close();
+    ring[log.samples[i].second % 4].push_back(log.samples[i]);
+  }
+  for (int left = 0; left < 4; ++left) close();
+}
 
 double seconds_of(clockid_t clock) {
   timespec t{};
@@ -127,15 +151,16 @@ double seconds_of(clockid_t clock) {
 }
 
 template <class... Workloads>
-std::pair<double, double> pass(std::span<const Sample> samples, unsigned seconds, Alerts& alerts) {
+std::pair<double, double> pass(const peers::Log& log, bool late, unsigned seconds, Alerts& alerts) {
   const double cpu = seconds_of(CLOCK_THREAD_CPUTIME_ID), wall = seconds_of(CLOCK_MONOTONIC);
   std::tuple<Workloads...> all{Workloads{seconds}...};
-  std::apply(
-      [&](Workloads&... each) {
-        for (const Sample& sample : samples) (each.take(sample, alerts[Workloads::number]), ...);
-        (each.finish(static_cast<std::int32_t>(seconds * 1000), alerts[Workloads::number]), ...);
-      },
-      all);
+  const auto take = [&](const Sample& sample) {
+    (std::get<Workloads>(all).take(sample, alerts[Workloads::number]), ...);
+  };
+  if (late) in_order(log, take);
+  else
+    for (const Sample& sample : log.samples) take(sample);
+  (std::get<Workloads>(all).finish(static_cast<std::int32_t>(seconds * 1000), alerts[Workloads::number]), ...);
   return {seconds_of(CLOCK_THREAD_CPUTIME_ID) - cpu, seconds_of(CLOCK_MONOTONIC) - wall};
 }
 
@@ -143,8 +168,8 @@ std::pair<double, double> pass(std::span<const Sample> samples, unsigned seconds
 void check_samples() {
   constexpr unsigned seconds = 1200;
   Alerts alerts{};
-  const auto all = peers::samples(seconds, false);
-  pass<Filter, RunningSum, WindowMean<1>, Silence, AgainstMedian>(all, seconds, alerts);
+  const peers::Log log{peers::samples(seconds, false), {}};
+  pass<Filter, RunningSum, WindowMean<1>, Silence, AgainstMedian>(log, false, seconds, alerts);
   const Alerts defined{AlertSet{},
                        AlertSet{},
                        {1173, 0x807bd10d2f9d8b92},
@@ -152,9 +177,9 @@ void check_samples() {
                        {32, 0xe83ec740bb1564a9},
                        {2499, 0x59484d80879d0ee1}};
   for (std::size_t i = 1; i < alerts.size(); ++i)
-    if (all.size() != 4'913'556 || alerts[i] != defined[i])
-      fmt::print(stderr, "of {} samples W{} gives {} alerts, {:016x}; defined are 4913556, {}, {:016x}\n", all.size(),
-                 i, alerts[i].count, alerts[i].hash, defined[i].count, defined[i].hash),
+    if (log.samples.size() != 4'913'556 || alerts[i] != defined[i])
+      fmt::print(stderr, "of {} samples W{} gives {} alerts, {:016x}; defined are 4913556, {}, {:016x}\n",
+                 log.samples.size(), i, alerts[i].count, alerts[i].hash, defined[i].count, defined[i].hash),
           std::exit(1);
 }
 
@@ -162,8 +187,6 @@ void check_samples() {
 
 int main(int argc, char** argv) {
   const std::string workloads = argc > 1 ? argv[1] : "";
-  const unsigned seconds = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1200;
-  const unsigned passes = argc > 3 ? static_cast<unsigned>(std::atoi(argv[3])) : 2;
   if (workloads == "check") return check_samples(), 0;
   using Minute = WindowMean<30>;
   const std::vector<std::pair<std::string, decltype(&pass<Filter>)>> known{
@@ -171,9 +194,12 @@ int main(int argc, char** argv) {
       {"3", pass<Minute>},        {"4", pass<Silence>},
       {"5", pass<AgainstMedian>}, {"12345", pass<Filter, RunningSum, Minute, Silence, AgainstMedian>}};
   const auto found = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.first == workloads; });
-  if (found == known.end())
-    std::fprintf(stderr, "usage: bench_peers_loop 1|2|3|4|5|12345|check [SECONDS [PASSES]]\n"), std::exit(2);
-  const auto all = peers::samples(seconds, true);
-  peers::report(workloads, all.size(), passes, [&](Alerts& alerts) { return found->second(all, seconds, alerts); });
+  if (found == known.end() || argc != 5)
+    std::fprintf(stderr, "usage: bench_peers_loop 1|2|3|4|5|12345 ordered|late SECONDS PASSES | check\n"), std::exit(2);
+  const bool late = std::string{argv[2]} == "late";
+  const auto seconds = static_cast<unsigned>(std::atoi(argv[3])), passes = static_cast<unsigned>(std::atoi(argv[4]));
+  const auto log = peers::log_of(seconds, late);
+  peers::report(workloads, log.samples.size(), passes,
+                [&](Alerts& alerts) { return found->second(log, late, seconds, alerts); });
   return 0;
 }

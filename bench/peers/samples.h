@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/load.h"
@@ -33,8 +35,8 @@ struct Sample {
   std::int32_t second, value;
 };
 
-// One sample of each rank a second, less the silent spells of a rank, in the order of time, job and rank. `grid`: all
-// of a second have its first millisecond as their time; else each has one of its own.
+// One sample of each rank a second, except where a rank is silent, in the order of time, job and rank. `grid`: all of a
+// second have its first millisecond as their time; else each has one of its own.
 inline std::vector<Sample> samples(unsigned seconds, bool grid) {
   std::vector<Sample> all;
   all.reserve(std::size_t{jobs} * ranks * seconds);
@@ -60,6 +62,29 @@ inline std::vector<Sample> samples(unsigned seconds, bool grid) {
     }
   }
   return all;
+}
+
+// Samples in the order in which they arrive.
+struct Log {
+  std::vector<Sample> samples;
+  std::vector<std::int32_t> arrivals;  // ms
+};
+
+// `late`: one of 20 samples arrives up to 2 s after its time; else all arrive at their time.
+inline Log log_of(unsigned seconds, bool late) {
+  Log log{samples(seconds, true), {}};
+  const auto arrival = [late](const Sample& s) {
+    const std::uint64_t drawn = draw(5, s.job, s.rank, static_cast<std::uint64_t>(s.second));
+    return s.t + (late && drawn % 20 == 0 ? 1 + static_cast<std::int32_t>((drawn >> 32) % 2000) : 0);
+  };
+  std::vector<std::pair<std::int32_t, Sample>> arriving;
+  for (const Sample& sample : log.samples) arriving.emplace_back(arrival(sample), sample);
+  std::stable_sort(arriving.begin(), arriving.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < arriving.size(); ++i) {
+    log.arrivals.push_back(arriving[i].first);
+    log.samples[i] = arriving[i].second;
+  }
+  return log;
 }
 
 // The alerts of one workload: their number, and a hash that does not depend on their order.

@@ -1,10 +1,11 @@
 // The five workloads by tocsin: the rules of bench/peers/rules in a shard on one core. Repeat with:
-// build/release/bench/peers/bench_peers_tocsin WORKLOADS FORM [SECONDS [PASSES]], of which WORKLOADS are digits, "3" or
-// "12345", and FORM is how samples come: 0: each alone, decoded; else messages with so many ranks of a job, to decode.
+// build/release/bench/peers/bench_peers_tocsin WORKLOADS RANKS ordered|late SECONDS PASSES, where WORKLOADS are digits,
+// "3" or "12345", and RANKS is how many ranks of a job share a message; 0: samples come alone, and are decoded already.
 #include <algorithm>
 #include <chrono>
 #include <deque>
 #include <map>
+#include <tuple>
 
 #include "bench/engine.h"
 #include "bench/messages.h"
@@ -15,6 +16,7 @@ namespace {
 using namespace tocsin;
 using bench::Clock;
 using bench::peers::Alerts;
+using bench::peers::Log;
 using bench::peers::Sample;
 using stream::Time;
 using namespace std::chrono_literals;
@@ -23,35 +25,52 @@ constexpr Time origin = stream::at_nanoseconds(1'780'000'001 * bench::second);  
 // A tick waits for late samples for 5 s, and by its phase up to 1 s longer.
 constexpr unsigned beats_at_end = 10;
 
-Time time_of(const Sample& sample) { return origin + std::chrono::milliseconds{sample.t}; }
+Time time_of(std::int32_t milliseconds) { return origin + std::chrono::milliseconds{milliseconds}; }
 std::string name_of(unsigned job) { return "job" + std::to_string(job); }
 
-// An alert is one of each second for as long as it fires, as the other engines report: of w4, the last sample's.
+// The alerts of each workload, one for each second for which tocsin's fires, as the other engines report them.
 class Found final : public stream::AlertSink {
  public:
   void transition(const stream::AlertTransition& transition) override {
     const auto workload = static_cast<std::size_t>(transition.rule.back() - '0');
-    const auto job = static_cast<std::uint64_t>(transition.subject.back() - '0');
+    const auto job = static_cast<std::uint16_t>(transition.subject.back() - '0');
+    const auto rank = static_cast<std::uint16_t>(*transition.member.rank);
     const std::int64_t second = (transition.at - origin) / 1s;
     if (transition.state == stream::AlertState::firing) {
       open_[transition.id] = second;
-      if (workload == 4) {
-        const double age = transition.evidence.at(0).second;  // when the tick ran, 5 s after its time
-        alerts[4].add(4, job, *transition.member.rank,
-                      (transition.at - origin) / 1ms + 5000 - static_cast<std::int64_t>(age * 1000 + 0.5));
-      }
+      if (workload != 4) return;
+      const double age = transition.evidence.at(0).second;  // at the end of the tick's wait for late samples
+      const auto arrival = (transition.at - origin) / 1ms + 5000 - static_cast<std::int64_t>(age * 1000 + 0.5);
+      silences_.push_back({job, rank, static_cast<std::int32_t>(arrival)});
       return;
     }
     if (workload != 4)
       for (std::int64_t each = open_.at(transition.id); each < second; ++each)
-        alerts[workload].add(workload, job, *transition.member.rank, each * 1000);
+        alerts_[workload].add(workload, job, rank, each * 1000);
     open_.erase(transition.id);
   }
   void verdict(const stream::Verdict&) override {}
   [[nodiscard]] std::size_t still_firing() const { return open_.size(); }
-  Alerts alerts{};
+  // An alert of w4 knows when the last sample arrived; the others give its time.
+  [[nodiscard]] Alerts alerts(const Log& log) const {
+    Alerts all = alerts_;
+    for (const Silence& silence : silences_) {
+      std::int32_t last = -1;
+      for (std::size_t i = 0; i < log.samples.size() && log.arrivals[i] <= silence.since; ++i)
+        if (log.samples[i].job == silence.job && log.samples[i].rank == silence.rank)
+          last = std::max(last, log.samples[i].t);
+      all[4].add(4, silence.job, silence.rank, last);
+    }
+    return all;
+  }
 
  private:
+  struct Silence {
+    std::uint16_t job, rank;
+    std::int32_t since;  // ms
+  };
+  Alerts alerts_{};
+  std::vector<Silence> silences_;
   std::map<std::uint64_t, std::int64_t> open_;  // since which second
 };
 using Engine = bench::Engine<Found>;
@@ -69,7 +88,7 @@ stream::LoadedPack pack(const std::string& workloads, unsigned seconds) {
 // Samples as entries that are already decoded: a program that has tocsin in it would make them so.
 class Single {
  public:
-  explicit Single(const std::vector<Sample>& samples) {
+  explicit Single(const Log& log) {
     for (unsigned job = 0; job < bench::peers::jobs; ++job)
       for (unsigned rank = 0; rank < bench::peers::ranks; ++rank) {
         Member& member = members_.emplace_back();
@@ -80,8 +99,10 @@ class Single {
         member.block = member.entry.samples[0];
         member.entry.samples = {&member.block, 1};
       }
-    for (const Sample& sample : samples) {
-      times_.push_back(time_of(sample));
+    for (std::size_t i = 0; i < log.samples.size(); ++i) {
+      const Sample& sample = log.samples[i];
+      times_.push_back(time_of(sample.t));
+      arrivals_.push_back(time_of(log.arrivals[i]));
       values_.push_back(static_cast<float>(sample.value));
       of_.push_back(sample.job * bench::peers::ranks + sample.rank);
     }
@@ -93,7 +114,7 @@ class Single {
       member.block.narrow = {&values_[i], 1};
       member.entry.position = static_cast<stream::Position>(engine.at);
       member.entry.next = static_cast<stream::Position>(++engine.at);
-      member.entry.appended = member.entry.arrival = times_[i];
+      member.entry.appended = member.entry.arrival = arrivals_[i];
       engine.shard.consume(member.entry);
     }
   }
@@ -105,40 +126,47 @@ class Single {
     stream::Entry entry;
   };
   std::deque<Member> members_;
-  std::vector<Time> times_;
+  std::vector<Time> times_, arrivals_;
   std::vector<float> values_;
   std::vector<std::uint32_t> of_;
 };
 
-// Samples as messages of a log: `width` ranks of a job and a second in each.
+// Samples as messages of a log: each with those of `width` ranks of a job that arrived within a second, at its end.
 class Encoded {
  public:
-  Encoded(const std::vector<Sample>& samples, unsigned width) {
-    for (std::size_t i = 0; i < samples.size();) {
-      const Sample& first = samples[i];
-      schemas::EntryBuilder builder;
-      builder.about(name_of(first.job));
-      for (; i < samples.size() && samples[i].t == first.t && samples[i].job == first.job &&
-             samples[i].rank / width == first.rank / width;
-           ++i) {
-        const schemas::EntryBuilder::Value value[] = {{"value", static_cast<double>(samples[i].value), {}, false}};
-        builder.sample(time_of(samples[i]), schemas::EntryBuilder::rank(samples[i].rank), value);
+  Encoded(const Log& log, unsigned width) {
+    const auto second = [&](std::size_t i) { return (log.arrivals[i] + 999) / 1000; };
+    for (std::size_t from = 0, end = 0; from < log.samples.size(); from = end) {
+      while (end < log.samples.size() && second(end) == second(from)) ++end;
+      std::vector<Sample> sent(log.samples.begin() + static_cast<std::ptrdiff_t>(from),
+                               log.samples.begin() + static_cast<std::ptrdiff_t>(end));
+      const auto sender = [width](const Sample& s) { return std::pair{s.job, s.rank / width}; };
+      std::sort(sent.begin(), sent.end(), [&](const Sample& a, const Sample& b) {
+        return std::tuple{sender(a), a.t, a.rank} < std::tuple{sender(b), b.t, b.rank};
+      });
+      for (std::size_t i = 0; i < sent.size();) {
+        const auto from_sender = sender(sent[i]);
+        schemas::EntryBuilder builder;
+        builder.about(name_of(sent[i].job));
+        for (; i < sent.size() && sender(sent[i]) == from_sender; ++i) {
+          const schemas::EntryBuilder::Value value[] = {{"value", static_cast<double>(sent[i].value), {}, false}};
+          builder.sample(time_of(sent[i].t), schemas::EntryBuilder::rank(sent[i].rank), value);
+        }
+        messages_.add(schemas::encode(builder.entry()));
+        ends_.push_back(from + i);
+        arrivals_.push_back(time_of(second(from) * 1000));
       }
-      messages_.add(schemas::encode(builder.entry()));
-      ends_.push_back(i);
-      times_.push_back(time_of(first));
     }
   }
-  // Messages do not reach beyond a second.
   void feed(Engine& engine, std::size_t from, std::size_t end) {
     if (from == 0) next_ = 0;
-    for (; next_ < ends_.size() && ends_[next_] <= end; ++next_) engine.consume(messages_[next_], times_[next_]);
+    for (; next_ < ends_.size() && ends_[next_] <= end; ++next_) engine.consume(messages_[next_], arrivals_[next_]);
   }
 
  private:
   bench::Messages messages_;
-  std::vector<std::size_t> ends_;
-  std::vector<Time> times_;
+  std::vector<std::size_t> ends_;  // of each: how many samples the messages up to it hold
+  std::vector<Time> arrivals_;
   std::size_t next_ = 0;
 };
 
@@ -147,8 +175,8 @@ double wall_seconds() {
 }
 
 // The whole log, a beat after each second.
-std::pair<double, double> pass(const stream::LoadedPack& rules, const std::vector<Sample>& samples, unsigned seconds,
-                               auto& source, Alerts& alerts) {
+std::pair<double, double> pass(const stream::LoadedPack& rules, const Log& log, unsigned seconds, auto& source,
+                               Alerts& alerts) {
   Engine engine{rules};
   for (unsigned job = 0; job < bench::peers::jobs; ++job)
     for (const auto& message : bench::Load{bench::peers::ranks, {}, {}, name_of(job)}.start())
@@ -159,22 +187,22 @@ std::pair<double, double> pass(const stream::LoadedPack& rules, const std::vecto
   std::size_t at = 0;
   for (unsigned s = 0; s < seconds + beats_at_end; ++s) {
     std::size_t end = at;
-    while (end < samples.size() && samples[end].second == static_cast<std::int32_t>(s)) ++end;
+    while (end < log.arrivals.size() && log.arrivals[end] <= static_cast<std::int32_t>(s * 1000)) ++end;
     source.feed(engine, at, end);
     engine.consume(beat, origin + std::chrono::seconds{s});
     at = end;
   }
   const std::pair took{std::chrono::duration<double>(Clock::now() - cpu).count(), wall_seconds() - wall};
   const stream::Counters& counted = engine.shard.counters();
-  if (engine.sink.still_firing() != 0 || counted.samples != samples.size() || counted.alerts_over_limit != 0 ||
+  if (engine.sink.still_firing() != 0 || counted.samples != log.samples.size() || counted.alerts_over_limit != 0 ||
       counted.late + counted.unwanted + counted.unknown_signal + counted.duplicates != 0)
     fmt::print(stderr,
                "not all was judged: {} alerts fire, {} samples of {}, {} late, {} unwanted, {} unknown, {} duplicates, "
                "{} alerts over the limit\n",
-               engine.sink.still_firing(), counted.samples, samples.size(), counted.late, counted.unwanted,
+               engine.sink.still_firing(), counted.samples, log.samples.size(), counted.late, counted.unwanted,
                counted.unknown_signal, counted.duplicates, counted.alerts_over_limit),
         std::exit(1);
-  alerts = engine.sink.alerts;
+  alerts = engine.sink.alerts(log);
   return took;
 }
 
@@ -182,18 +210,17 @@ std::pair<double, double> pass(const stream::LoadedPack& rules, const std::vecto
 
 int main(int argc, char** argv) {
   const std::string workloads = argc > 1 ? argv[1] : "";
-  if (argc < 3 || workloads.empty() || workloads.find_first_not_of("12345") != std::string::npos)
-    std::fprintf(stderr, "usage: bench_peers_tocsin WORKLOADS RANKS_A_MESSAGE [SECONDS [PASSES]]\n"), std::exit(2);
-  const auto width = static_cast<unsigned>(std::atoi(argv[2]));
-  const unsigned seconds = argc > 3 ? static_cast<unsigned>(std::atoi(argv[3])) : 1200;
-  const unsigned passes = argc > 4 ? static_cast<unsigned>(std::atoi(argv[4])) : 2;
+  if (argc != 6 || workloads.empty() || workloads.find_first_not_of("12345") != std::string::npos)
+    std::fprintf(stderr, "usage: bench_peers_tocsin WORKLOADS RANKS ordered|late SECONDS PASSES\n"), std::exit(2);
+  const auto number = [&](int i) { return static_cast<unsigned>(std::atoi(argv[i])); };
+  const unsigned ranks = number(2), seconds = number(4), passes = number(5);
   const auto rules = pack(workloads, seconds);
-  const auto samples = bench::peers::samples(seconds, true);
+  const Log log = bench::peers::log_of(seconds, std::string{argv[3]} == "late");
   const auto judge = [&](auto source) {
-    bench::peers::report(workloads, samples.size(), passes,
-                         [&](Alerts& alerts) { return pass(rules, samples, seconds, source, alerts); });
+    bench::peers::report(workloads, log.samples.size(), passes,
+                         [&](Alerts& alerts) { return pass(rules, log, seconds, source, alerts); });
   };
-  if (width == 0) judge(Single{samples});
-  else judge(Encoded{samples, width});
+  if (ranks == 0) judge(Single{log});
+  else judge(Encoded{log, ranks});
   return 0;
 }
