@@ -98,21 +98,26 @@ class TextsInUse {
                  [](const auto& file) { return dsl::is_text_file(file.first) || file.first == dsl::directories_file; });
     {
       const std::lock_guard lock{mutex_};
-      std::erase_if(known_, [](const auto& known) { return known.second.expired(); });
-      for (const auto& [same, compiled] : known_)
-        if (same == texts)
-          if (auto extraction = compiled.lock()) return {std::move(extraction), {}};
+      std::erase_if(known_, [](const Known& one) { return one.extraction.expired(); });
+      for (const Known& one : known_)
+        if (one.files == texts)
+          if (auto extraction = one.extraction.lock()) return {std::move(extraction), {}, one.definitions};
     }
     auto compiled = dsl::compile_text(texts, &cache_);
     const std::lock_guard lock{mutex_};
-    if (compiled.extraction) known_.emplace_back(std::move(texts), compiled.extraction);
+    if (compiled.extraction) known_.push_back({std::move(texts), compiled.extraction, compiled.definitions});
     return compiled;
   }
 
  private:
+  struct Known {
+    dsl::PackFiles files;
+    std::weak_ptr<const stream::Extraction> extraction;
+    std::shared_ptr<const std::vector<dsl::text::Definition>> definitions;
+  };
   PatternCache cache_;
   std::mutex mutex_;
-  std::vector<std::pair<dsl::PackFiles, std::weak_ptr<const stream::Extraction>>> known_;
+  std::vector<Known> known_;
 };
 
 }  // namespace
@@ -140,7 +145,7 @@ PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets, Or
   if (rules.pack && texts.extraction) {
     const Declared declared{files, rules.pack->signals, outcome.problems};
     const std::size_t before = outcome.errors().size();
-    for (const auto& definition : dsl::read_text_definitions(files).definitions) {
+    for (const auto& definition : *texts.definitions) {
       declared.check(definition);
       if (origin == Origin::files) declared.slips(definition);
     }

@@ -20,7 +20,7 @@ namespace tocsin::adapters::packs {
 // used by any thread and by several processes at once.
 class PatternCache final : public dsl::text::DatabaseStore {
  public:
-  static constexpr std::size_t most_files = 8;  // the oldest go first
+  static constexpr std::size_t most_files = 12;  // the oldest go first
 
   explicit PatternCache(std::filesystem::path directory = cache_directory(), std::string program = program_hash())
       : directory_(std::move(directory)), program_(std::move(program)) {}

@@ -4,6 +4,7 @@
 #include <lua.hpp>
 #include <map>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <tuple>
 
@@ -178,10 +179,46 @@ TextDefinitions read_text_definitions(const PackFiles& files) {
   return out;
 }
 
+namespace {
+
+// What Lua and RE2 say of files without a problem, which a store keeps beside the databases.
+struct KnownTexts {
+  std::vector<Definition> definitions;
+  text::Groups groups;
+
+  [[nodiscard]] bool read(std::string_view bytes) {
+    stream::Reader in{std::as_bytes(std::span{bytes})};
+    in.list(1, [this](stream::Reader& one) { Definition::everything(definitions.emplace_back(), one); });
+    in(2, groups);
+    if (in.ok()) return true;
+    *this = {};
+    return false;
+  }
+  [[nodiscard]] std::string bytes() const {
+    stream::Writer out;
+    out.list(1, definitions, [](stream::Writer& to, const Definition& one) { Definition::everything(one, to); });
+    out(2, groups);
+    const auto bytes = out.bytes();
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+};
+
+}  // namespace
+
 text::Compiled compile_text(const PackFiles& files, text::DatabaseStore* store) {
-  TextDefinitions read = read_text_definitions(files);
-  if (!read.problems.empty()) return {nullptr, std::move(read.problems)};
-  return text::compile(read.definitions, store);
+  KnownTexts known;
+  const std::string of = store == nullptr ? "" : pack_text(files), name = "patterns-texts-" + pack_hash(of);
+  const auto stored = store == nullptr ? std::nullopt : store->find(name);
+  const bool is_new = !stored || !stored->starts_with(of) || !known.read(std::string_view{*stored}.substr(of.size()));
+  if (is_new) {
+    TextDefinitions read = read_text_definitions(files);
+    if (!read.problems.empty()) return {nullptr, std::move(read.problems), {}};
+    known.definitions = std::move(read.definitions);
+  }
+  text::Compiled compiled = text::compile(known.definitions, known.groups, store);
+  if (is_new && store != nullptr && compiled.extraction) store->keep(name, of + known.bytes());
+  compiled.definitions = std::make_shared<const std::vector<Definition>>(std::move(known.definitions));
+  return compiled;
 }
 
 }  // namespace tocsin::dsl

@@ -6,9 +6,9 @@
 
 namespace tocsin::dsl::text {
 
-// Where compiled databases of expressions are kept between runs of the program: to compile that of the shipped patterns
-// takes a second, to read it milliseconds. Whoever implements it may lose one or keep none. May be called by any
-// thread.
+// Where compiled databases of expressions, and what is known of their files, are kept between runs of the program: to
+// compile those of the shipped patterns takes a second, to read them milliseconds. Whoever implements it may lose one
+// or keep none. May be called by any thread.
 class DatabaseStore {
  public:
   virtual ~DatabaseStore() = default;

@@ -22,10 +22,10 @@ struct ValueSource {
   std::string per_epoch;  //   (epoch - first_epoch) * per_epoch + value; without per_epoch an epoch counts a million
   double first_epoch = 0.0;
 
-  void save(stream::Writer& out) const {
-    out(1, capture), out(2, find), out(3, last), out(4, text);
-    out(5, number), out(6, scale);
-    out(7, epoch), out(8, per_epoch), out(9, first_epoch);
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.capture), archive(2, self.find), archive(3, self.last), archive(4, self.text);
+    archive(5, self.number), archive(6, self.scale);
+    archive(7, self.epoch), archive(8, self.per_epoch), archive(9, self.first_epoch);
   }
 };
 
@@ -35,7 +35,9 @@ struct Value {
   bool textual = false;  // kept as text, not parsed as a number
   std::vector<ValueSource> sources;
 
-  void save(stream::Writer& out) const { out(1, name), out(2, textual), out(3, sources); }
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.name), archive(2, self.textual), archive(3, self.sources);
+  }
 };
 
 // A pattern or a parser from its Lua file. All patterns that match a record apply, but only the first parser.
@@ -81,12 +83,17 @@ struct Definition {
   std::string same, remembers;
 
   // All that decides what it makes of lines: not where it stands.
-  void save(stream::Writer& out) const {
-    out(1, kind), out(2, name), out(3, lines), out(4, unless);
-    out(5, event), out(6, also), out(7, source), out(8, fields);
-    out(9, samples), out(10, rank), out(11, rank_yields), out(12, gpu);
-    out(13, continues), out(14, until), out(15, wrapped), out(16, most_lines);
-    out(17, equal), out(18, same), out(19, remembers), out(20, scan);
+  static void meaning(auto& self, auto& archive) {
+    archive(1, self.kind), archive(2, self.name), archive(3, self.lines), archive(4, self.unless);
+    archive(5, self.event), archive(6, self.also), archive(7, self.source), archive(8, self.fields);
+    archive(9, self.samples), archive(10, self.rank), archive(11, self.rank_yields), archive(12, self.gpu);
+    archive(13, self.continues), archive(14, self.until), archive(15, self.wrapped), archive(16, self.most_lines);
+    archive(17, self.equal), archive(18, self.same), archive(19, self.remembers), archive(20, self.scan);
+  }
+  // All of it.
+  static void everything(auto& self, auto& archive) {
+    meaning(self, archive);
+    archive(21, self.file), archive(22, self.line), archive(23, self.about), archive(24, self.generic);
   }
 };
 

@@ -13,8 +13,9 @@ constexpr int most_groups = 20;  // of one expression
 // Compiles one definition; a problem has file, line, pattern and remedy.
 class DefinitionReader {
  public:
-  DefinitionReader(const Definition& definition, std::vector<TextProblem>& problems)
-      : definition_(definition), problems_(problems) {}
+  DefinitionReader(const Definition& definition, std::vector<TextProblem>& problems, Groups& groups,
+                   std::uint32_t& regexes)
+      : definition_(definition), problems_(problems), groups_(groups), regexes_(regexes) {}
 
   void problem(const std::string& what) {
     const char* kind = definition_.kind == Definition::Kind::pattern ? "pattern" : "parser";
@@ -23,18 +24,10 @@ class DefinitionReader {
   }
 
   std::unique_ptr<Regex> expression(const std::string& text, std::string_view key) {
-    if (const std::string set = group_in_set(text); !set.empty()) return refuse(set);
-    RE2::Options options;
-    options.set_encoding(RE2::Options::EncodingLatin1);  // lines are bytes
-    options.set_log_errors(false);
-    options.set_max_mem(8 << 20);
-    auto compiled = std::make_unique<Regex>(for_capturing(text), options);
-    if (compiled->ok() && compiled->NumberOfCapturingGroups() > most_groups) {
-      return refuse("too many groups in " + std::string(key) + "; write (?:…) where nothing is captured");
-    }
-    if (compiled->ok()) return compiled;
-    return refuse("RE2 does not take `" + text + "` in " + std::string(key) + ": " + compiled->error() + "; " +
-                  remedy(compiled->error_code()));
+    auto regex = std::make_unique<Regex>(for_capturing(text), regexes_);
+    if (!groups_.contains(regex->text) && !compiles(text, regex->text, key)) return nullptr;
+    ++regexes_;
+    return regex;
   }
 
   std::unique_ptr<Regex> optional(const std::string& text, std::string_view key) {
@@ -56,8 +49,8 @@ class DefinitionReader {
   }
 
   // Numbers the named groups of all line expressions.
-  bool number_groups(const RE2& line, std::vector<int>& capture_of) {
-    for (const auto& [name, group] : line.NamedCapturingGroups()) {
+  bool number_groups(const Regex& line, std::vector<int>& capture_of) {
+    for (const auto& [name, group] : groups_.at(line.text).named) {
       const auto [place, added] = captures_.try_emplace(name, static_cast<int>(captures_.size()));
       if (added && captures_.size() > most_captures) {
         problem("more than " + std::to_string(most_captures) + " named groups; take what is optional with find");
@@ -79,9 +72,9 @@ class DefinitionReader {
       compiled.capture = capture(source.capture, value.name);
       if (!source.find.empty()) {
         compiled.find = expression(source.find, value.name);
-        if (compiled.find && compiled.find->NumberOfCapturingGroups() != 1)
-          problem("`" + source.find + "` of " + value.name + " has " +
-                  std::to_string(compiled.find->NumberOfCapturingGroups()) +
+        const int count = compiled.find ? groups_.at(compiled.find->text).count : 1;
+        if (count != 1)
+          problem("`" + source.find + "` of " + value.name + " has " + std::to_string(count) +
                   " groups; write (…) around the value, and (?:…) elsewhere");
       }
       compiled.last = source.last;
@@ -97,10 +90,22 @@ class DefinitionReader {
   }
 
  private:
-  std::nullptr_t refuse(const std::string& what) {
+  bool compiles(const std::string& text, const std::string& for_captures, std::string_view key) {
+    if (const std::string set = group_in_set(text); !set.empty()) return refuse(set);
+    const RE2 compiled{for_captures, regex_options()};
+    if (!compiled.ok())
+      return refuse("RE2 does not take `" + text + "` in " + std::string(key) + ": " + compiled.error() + "; " +
+                    remedy(compiled.error_code()));
+    const int count = compiled.NumberOfCapturingGroups();
+    if (count > most_groups)
+      return refuse("too many groups in " + std::string(key) + "; write (?:…) where nothing is captured");
+    groups_.insert({for_captures, {count, compiled.NamedCapturingGroups()}});
+    return true;
+  }
+  bool refuse(const std::string& what) {
     problem(what);
     refused_ = true;
-    return nullptr;
+    return false;
   }
   static const char* remedy(RE2::ErrorCode code) {
     switch (code) {
@@ -118,7 +123,9 @@ class DefinitionReader {
 
   const Definition& definition_;
   std::vector<TextProblem>& problems_;
-  bool refused_ = false;  // an expression
+  Groups& groups_;
+  std::uint32_t& regexes_;  // so far, of all definitions
+  bool refused_ = false;    // an expression
   std::map<std::string, int> captures_;
 };
 
@@ -134,21 +141,23 @@ bool Expression::match(std::string_view text, Captures& out, Shapes& shapes) con
 }
 
 std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definition> definitions,
-                                                        std::vector<TextProblem>& problems, DatabaseStore* store) {
+                                                        std::vector<TextProblem>& problems, Groups& groups,
+                                                        DatabaseStore* store) {
   const std::size_t before = problems.size();
   auto set = std::make_shared<Expressions>();
   std::array<std::vector<std::string>, 2> texts;  // of the scans
   std::map<std::string, std::size_t> place_of;    // in the texts
   std::map<std::pair<int, std::string>, const Definition*> named;
+  std::uint32_t regexes = 0;
   for (const Definition& definition : definitions) {
-    DefinitionReader reading(definition, problems);
+    DefinitionReader reading(definition, problems, groups, regexes);
     const auto [other, first] = named.try_emplace({static_cast<int>(definition.kind), definition.name}, &definition);
     if (!first) {
       // Of two files the one that leads is of the directory that was added.
       const bool one_file = other->second->file == definition.file;
       const Definition &taken = one_file ? *other->second : definition,
                        &second = one_file ? definition : *other->second;
-      DefinitionReader(second, problems)
+      DefinitionReader(second, problems, groups, regexes)
           .problem("the name is taken by " + taken.file + ":" + std::to_string(taken.line) + "; choose another");
     }
     if (definition.lines.empty()) reading.problem("no line; write line = [[…]]");
@@ -205,7 +214,7 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
     scan.scanner = Scanner::compile(texts[which], refused, store);
     for (const Scanner::Refusal& refusal : refused) {
       const Definition& definition = definitions[set->expressions_[scan.scanned_for[refusal.expression].front()].rule];
-      DefinitionReader(definition, problems)
+      DefinitionReader(definition, problems, groups, regexes)
           .problem("Vectorscan does not take `" + texts[which][refusal.expression] + "`: " + refusal.message +
                    (refusal.message == matches_empty_text
                         ? ", and so occurs in every line; write something that must occur"

@@ -66,16 +66,20 @@ struct Expression {
 // All compiled patterns and parsers of a pack. Immutable.
 class Expressions {
  public:
-  // Null if `problems` is not empty.
+  // Null if `problems` is not empty. What is not in `groups` is compiled, and added.
   static std::shared_ptr<const Expressions> compile(std::span<const Definition> definitions,
-                                                    std::vector<TextProblem>& problems, DatabaseStore* store = nullptr);
+                                                    std::vector<TextProblem>& problems, Groups& groups,
+                                                    DatabaseStore* store = nullptr);
 
   // The memory of searches, which the extractors of a shard share.
   struct Workspace {
     explicit Workspace(const Expressions& of)
         : scratch{of.scans_[0].scanner->make_scratch(), of.scans_[1].scanner->make_scratch()} {}
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
     std::array<Scanner::Scratch, 2> scratch;
-    Shapes shapes;
+    Searches searches;
+    Shapes shapes{searches};
     std::vector<std::uint32_t> alike;  // reused between scans
   };
   // The expressions that may match, ascending.

@@ -28,12 +28,12 @@ struct Drawn {
   bool has_text = false;
 };
 
-std::string_view find_in(const Regex& expression, std::string_view text, bool last, Shapes& shapes) {
+std::string_view find_in(const Regex& expression, std::string_view text, bool last, Expressions::Workspace& workspace) {
   std::array<re2::StringPiece, 2> groups;  // the whole match, and the value
-  if (!last) return shapes.match(expression, text, groups) ? std::string_view{groups[1]} : std::string_view{};
+  if (!last) return workspace.shapes.match(expression, text, groups) ? std::string_view{groups[1]} : std::string_view{};
   std::string_view found;
   for (std::size_t at = 0; at <= text.size();) {
-    if (!expression.Match(text, at, text.size(), RE2::UNANCHORED, groups.data(), 2)) break;
+    if (!workspace.searches.match(expression, text, at, groups)) break;
     found = groups[1];
     const auto end = static_cast<std::size_t>(groups[0].data() - text.data()) + groups[0].size();
     at = end > at ? end : at + 1;
@@ -69,12 +69,13 @@ std::optional<Drawn> read(const Rule::Output& output, const Rule::Source& source
 }
 
 // The value of the first source that has one.
-Drawn draw(const Rule::Output& output, std::string_view text, const Captures& captures, Shapes& shapes) {
+Drawn draw(const Rule::Output& output, std::string_view text, const Captures& captures,
+           Expressions::Workspace& workspace) {
   for (const Rule::Source& source : output.sources) {
     const bool constant = !source.text.empty() || source.number;
     if (!constant || source.find) {
       const std::string_view found =
-          source.find ? find_in(*source.find, text, source.last, shapes) : captured(captures, source.capture);
+          source.find ? find_in(*source.find, text, source.last, workspace) : captured(captures, source.capture);
       if (!found.data()) continue;
       if (!constant) {
         if (auto drawn = read(output, source, found, captures)) return *drawn;
@@ -171,7 +172,7 @@ void Lines::apply(const Piece& piece, Extracted& out) {
     if (!are_equal(rule.equal, captures) || !counts(rule, captures, piece.member)) continue;
     matched = expression.rule;
     if (rule.kind == Definition::Kind::parser) parsed = true;
-    if (rule.assembles() && !(rule.until && RE2::PartialMatch(piece.body, *rule.until)))
+    if (rule.assembles() && !(rule.until && workspace_->searches.occurs(*rule.until, piece.body)))
       begin(piece, expression.rule, out);
     else emit(rule, piece.body, captures, piece.member, piece.rank_known, piece.source, piece.time, out);
   }
@@ -189,8 +190,9 @@ const Rule* Lines::join(const Piece& piece, Extracted& out) {
     Captures captures;
     return expression.rule == record.rule && expression.match(piece.body, captures, workspace_->shapes);
   });
-  const bool ends = !again && rule.until && RE2::PartialMatch(piece.body, *rule.until);
-  const bool continues = !again && (ends || !rule.continues || RE2::PartialMatch(piece.body, *rule.continues));
+  Searches& searches = workspace_->searches;
+  const bool ends = !again && rule.until && searches.occurs(*rule.until, piece.body);
+  const bool continues = !again && (ends || !rule.continues || searches.occurs(*rule.continues, piece.body));
   if (!by_stream && !continues) return nullptr;  // belongs to another record
   if (again || (!continues && !rule.until)) {
     close(open_.take(*place), out);
@@ -244,7 +246,7 @@ void Lines::close(const OpenRecord& record, Extracted& out) {
   for (const Expression& expression : expressions_->of(record.rule)) {
     Captures captures;
     if (!expression.match(first, captures, workspace_->shapes)) continue;
-    if (!rule.unless || !RE2::PartialMatch(record.text, *rule.unless))
+    if (!rule.unless || !workspace_->searches.occurs(*rule.unless, record.text))
       emit(rule, record.text, captures, record.of.key(), record.rank_known, record.source, record.time, out);
     return;
   }
@@ -284,7 +286,7 @@ void Lines::emit(const Rule& rule, std::string_view text, const Captures& captur
     texts_.clear();
     texts_.reserve(rule.fields.size());  // the fields hold views of them
     for (const Rule::Output& field : rule.fields) {
-      const Drawn drawn = draw(field, text, captures, workspace_->shapes);
+      const Drawn drawn = draw(field, text, captures, *workspace_);
       if (drawn.number) {
         fields_.push_back({field.name, *drawn.number});
       } else if (drawn.has_text) {
@@ -298,7 +300,7 @@ void Lines::emit(const Rule& rule, std::string_view text, const Captures& captur
       out.event({time, about, rule.also, source.empty() ? std::string_view{rule.source} : source, fields_});
   }
   for (const Rule::Output& sample : rule.samples) {
-    const Drawn drawn = draw(sample, text, captures, workspace_->shapes);
+    const Drawn drawn = draw(sample, text, captures, *workspace_);
     if (drawn.number) out.sample(time, about, sample.name, *drawn.number, source);
     else if (drawn.has_text) out.sample(time, about, sample.name, drawn.text, source);
     else continue;
@@ -350,7 +352,7 @@ class TextExtraction final : public stream::Extraction {
 
 std::uint64_t hash_of(std::span<const Definition> definitions) {
   stream::Writer out;
-  out(1, definitions);
+  out.list(1, definitions, [](stream::Writer& to, const Definition& one) { Definition::meaning(one, to); });
   const auto bytes = out.bytes();
   return stream::hash_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
@@ -358,8 +360,13 @@ std::uint64_t hash_of(std::span<const Definition> definitions) {
 }  // namespace
 
 Compiled compile(std::span<const Definition> definitions, DatabaseStore* store) {
+  Groups groups;
+  return compile(definitions, groups, store);
+}
+
+Compiled compile(std::span<const Definition> definitions, Groups& groups, DatabaseStore* store) {
   Compiled compiled;
-  if (auto expressions = Expressions::compile(definitions, compiled.problems, store))
+  if (auto expressions = Expressions::compile(definitions, compiled.problems, groups, store))
     compiled.extraction = std::make_shared<TextExtraction>(std::move(expressions), hash_of(definitions));
   return compiled;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "dsl/text/number.h"
 #include "stream/values/digest.h"
@@ -52,8 +53,23 @@ std::size_t repeat_length(std::string_view text) noexcept {
 
 }  // namespace
 
-Regex::Regex(const std::string& expression, const Options& options)
-    : RE2(expression, options), digits_alike(treats_digits_alike(expression)) {}
+Regex::Regex(std::string expression, std::uint32_t number_among)
+    : text(std::move(expression)), number(number_among), digits_alike(treats_digits_alike(text)) {}
+
+RE2::Options regex_options() {
+  RE2::Options options;
+  options.set_encoding(RE2::Options::EncodingLatin1);  // lines are bytes
+  options.set_log_errors(false);
+  options.set_max_mem(8 << 20);
+  return options;
+}
+
+bool Searches::match(const Regex& regex, std::string_view text, std::size_t from, std::span<re2::StringPiece> groups) {
+  if (compiled_.size() <= regex.number) compiled_.resize(regex.number + 1);
+  auto& compiled = compiled_[regex.number];
+  if (!compiled) compiled = std::make_unique<const RE2>(regex.text, regex_options());
+  return compiled->Match(text, from, text.size(), RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()));
+}
 
 bool treats_digits_alike(std::string_view text) noexcept {
   for (std::size_t i = 0; i < text.size();) {
@@ -114,8 +130,7 @@ const Shapes::Result* Shapes::find(const Regex& regex) noexcept {
 }
 
 bool Shapes::match(const Regex& regex, std::string_view text, std::span<re2::StringPiece> groups) {
-  const auto count = static_cast<int>(groups.size());
-  const auto search = [&] { return regex.Match(text, 0, text.size(), RE2::UNANCHORED, groups.data(), count); };
+  const auto search = [&] { return searches_->match(regex, text, 0, groups); };
   if (!regex.digits_alike || text.data() != line_.data() || text.size() != line_.size()) return search();
   if (!looked_up_) look_up();
   if (known_ == nullptr) return search();

@@ -1,31 +1,19 @@
 // Databases of expressions that were compiled before.
 #include <doctest/doctest.h>
 
-#include <map>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "dsl/text/scanner.h"
 #include "tests/seed.h"
+#include "tests/text/map_store.h"
 
 using namespace tocsin::dsl::text;
 
 namespace {
 
-struct Store final : DatabaseStore {
-  std::map<std::string, std::string, std::less<>> files;
-  int asked = 0, kept = 0;
-  std::optional<std::string> find(std::string_view name) override {
-    ++asked;
-    const auto found = files.find(name);
-    return found == files.end() ? std::nullopt : std::optional{found->second};
-  }
-  void keep(std::string_view name, std::string_view bytes) override {
-    ++kept;
-    files.insert_or_assign(std::string{name}, std::string{bytes});
-  }
-};
+using Store = tocsin::test::MapStore;
 
 const std::vector<std::string> some{R"(loss[:=] NUM)", "CUDA out of memory", R"(rank \d+ died)"};
 

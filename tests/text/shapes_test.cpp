@@ -25,8 +25,9 @@ TEST_CASE("an expression treats all digits alike if it names none") {
 }
 
 TEST_CASE("a line of a known shape is not searched again, and its groups are its own") {
-  const Regex regex{R"((?:(\w+) )?step (\d+))", {}};
-  Shapes shapes;
+  const Regex regex{R"((?:(\w+) )?step (\d+))", 0};
+  dsl::text::Searches searches;
+  Shapes shapes{searches};
   std::array<re2::StringPiece, 3> groups;
   for (const std::string line : {"at step 123", "at step 456", "step 789"}) {
     shapes.begin(line);
