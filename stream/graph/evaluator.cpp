@@ -10,76 +10,71 @@ namespace tocsin::stream {
 
 // Another graph size, topology or number of texts: what was computed before it may be other values.
 void Evaluator::State::resize() {
-  const bool moved = version != topology->version();
-  if (const std::uint64_t known = leaves->texts(); moved || known != texts) {
+  const bool moved = version != topology->version(), grown = nodes < graph->size();
+  if (grown) {
+    nodes = graph->size();
+    for (NodeSet* set : {&valued, &constant, &written_out, &ready}) set->resize(nodes);
+    dirty.resize(nodes, true);
+    readings.resize(graph->numbered().readings), groups.resize(graph->numbered().folds);
+  }
+  const std::uint64_t known = leaves->texts();
+  if (moved || known != texts) {
     version = topology->version(), texts = known;
-    for (std::size_t i = 0; i < std::min(steps.size(), graph->size()); ++i) {
+    for (std::size_t i = 0; i < graph->size(); ++i) {
       const auto id = static_cast<NodeId>(i);
-      const Source source = graph->step(id).source;
-      if (!(moved ? source != Source::nothing : source == Source::texts)) continue;
-      const NodeId computed_by = graph->step(id).in_place ? graph->users(id).front() : id;
+      const NodeStep& of = graph->step(id);
+      if (!(moved ? of.source != Source::nothing : of.source == Source::texts)) continue;
+      const NodeId computed_by = of.in_place ? graph->users(id).front() : id;
       dirty.add(computed_by), ready.remove(computed_by);
+      if (values.members(of.level) != topology->size(of.level)) valued.remove(id);
     }
   }
-  if (steps.size() >= graph->size()) return;
-  steps.resize(graph->size());
-  prepared.resize(graph->size()), ready.resize(graph->size()), dirty.resize(graph->size(), true);
-}
-
-void Evaluator::State::prepare(NodeId id) {
-  const NodeStep& of = graph->step(id);
-  Step& made = step(id);
-  const auto room = [](std::uint32_t& place, auto& all) {
-    if (place == none) place = static_cast<std::uint32_t>(all.size()), all.emplace_back();
-    return place;
-  };
-  prepared.add(id);
-  made.constant = false;
-  if (of.shape == Shape::column || mask_of_window(of)) columns[room(made.column, columns)].clear();
-  if (of.shape == Shape::mask) masks[room(made.mask, masks)].clear();
-  if (made.groups != none) groups[made.groups] = {};
-  if (has_reading(of.source) && readings.size() <= of.reading) readings.resize(of.reading + std::size_t{1});
-  if (of.source == Source::nothing) dirty.remove(id);
-  if (of.op == Op::constant) column(id).assign(1, (*graph)[id].attributes.number);
+  if (moved || grown) values.fit(graph->numbered(), *topology);
 }
 
 void Evaluator::State::visit(NodeId id) {
   const NodeStep& of = graph->step(id);
   if (of.in_place) return dirty.remove(id);
-  if (!prepared.has(id)) prepare(id);
-  if (dirty.has(id) || of.source == Source::leaf || (has_reading(of.source) && !leaves->same(readings[of.reading])))
+  if (of.source == Source::nothing) {
+    if (of.op == Op::constant) column(id).front() = (*graph)[id].attributes.number;
+    valued.add(id), dirty.remove(id);
+  } else if (dirty.has(id) || of.source == Source::leaf ||
+             (has_reading(of.source) && !leaves->same(readings[of.reading]))) {
     compute(id);
+  }
 }
 
 void Evaluator::State::compute(NodeId id) {
   const NodeStep& of = graph->step(id);
   dirty.remove(id);
   ++computed;
-  const std::size_t n = topology->size(of.level);
+  const std::size_t n = values.members(of.level);
   fresh_constant = false, rooms_used = 0;
   if (numbers.size() < n) numbers.resize(n), truths.resize(n);
   fresh_column = std::span{numbers}.first(n), fresh_mask = std::span{truths}.first(n);
   if (n > 0) write(id, of, n);
   if (!keep(id, of)) return;
   for (const NodeId user : graph->users(id))
-    if (index(user) < steps.size()) dirty.add(user);
+    if (index(user) < nodes) dirty.add(user);
 }
 
 // False: the values are those of the node's evaluation before.
 bool Evaluator::State::keep(NodeId id, const NodeStep& of) {
-  Step& kept = step(id);
-  const bool as_before = std::exchange(kept.constant, fresh_constant) == fresh_constant;
-  const auto store = [&](auto& values, const auto& fresh) {
-    const std::size_t n = fresh_constant ? 2 : fresh.size();
-    if (as_before && (fresh_constant ? values.size() >= n : values.size() == n) &&
-        (n == 0 || std::memcmp(static_cast<const void*>(values.data()), static_cast<const void*>(fresh.data()),
-                               n * sizeof fresh[0]) == 0))
+  const bool as_before = valued.has(id) && constant.has(id) == fresh_constant;
+  const std::size_t n = fresh_constant ? 2 : values.members(of.level);
+  const auto store = [&](auto kept, const auto& fresh) {
+    if (as_before && (n == 0 || std::memcmp(static_cast<const void*>(kept.data()), static_cast<const void*>(fresh.data()),
+                                            n * sizeof fresh[0]) == 0))
       return false;
-    values.assign(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(n));
+    std::copy_n(fresh.begin(), n, kept.begin());
     return true;
   };
-  const bool changed = (of.shape == Shape::column || mask_of_window(of)) && store(column(id), fresh_column);
-  return of.shape == Shape::mask ? store(mask(id), fresh_mask) : changed;
+  const bool column_changed = of.has_column() && store(values.column(of), fresh_column),
+             changed = of.shape == Shape::mask ? store(values.mask(of), fresh_mask) : column_changed;
+  valued.add(id);
+  fresh_constant ? constant.add(id) : constant.remove(id);
+  if (column_changed || changed) written_out.remove(id);
+  return changed;
 }
 
 Evaluator::Evaluator(const Graph& graph, const Topology& topology, Leaves& leaves)
@@ -92,11 +87,14 @@ void Evaluator::begin_tick() { state_->ready.clear(); }
 void Evaluator::forget() { state_->version = 0; }
 
 void Evaluator::forget_above(std::size_t mark) {
-  // The memory stays: a scripted rule asks for much the same at its next evaluation.
-  for (std::size_t i = mark; i < state_->steps.size(); ++i) {
+  State& state = *state_;
+  for (std::size_t i = mark; i < state.nodes; ++i) {
     const auto id = static_cast<NodeId>(i);
-    state_->prepared.remove(id), state_->ready.remove(id), state_->dirty.add(id);
+    state.valued.remove(id), state.constant.remove(id), state.written_out.remove(id), state.ready.remove(id);
+    state.dirty.add(id);
   }
+  state.nodes = std::min(state.nodes, mark);
+  state.groups.resize(std::min<std::size_t>(state.groups.size(), state.graph->numbered().folds));
 }
 
 void Evaluator::run(std::span<const NodeId> nodes) {
@@ -144,7 +142,7 @@ std::uint64_t Evaluator::computed() const noexcept { return state_->computed; }
 const Graph& Evaluator::graph() const noexcept { return *state_->graph; }
 
 Column Evaluator::column(NodeId id) const {
-  return state_->flattened(id) && state_->step(id).column != State::none ? Column{state_->column(id)} : Column{};
+  return state_->flattened(id) && graph().step(id).has_column() ? Column{state_->column(id)} : Column{};
 }
 
 Mask Evaluator::mask(NodeId id) const {

@@ -66,13 +66,12 @@ void Evaluator::State::leaf(NodeId id, const NodeStep& of) {
     case Op::f_ever: return leaves->finding(node, fresh_mask);
     case Op::freeze: {
       flatten(of.arguments[0]);
-      const auto& from = column(of.arguments[0]);
-      std::copy(from.begin(), from.end(), fresh_column.begin());
+      std::ranges::copy(column(of.arguments[0]), fresh_column.begin());
       return leaves->freeze(node, fresh_column);
     }
     default: break;
   }
-  const bool compares = mask_of_window(of);
+  const bool compares = of.mask_of_window();
   Column other;
   if (of.arity > 0 && !compares) {
     const NodeId argument = of.arguments[0];
@@ -113,7 +112,7 @@ void Evaluator::State::member_by_member(NodeId id, const NodeStep& of, std::size
 bool Evaluator::State::constant_arguments(const NodeStep& of) {
   return std::all_of(of.arguments.begin(), of.arguments.begin() + of.arity, [&](NodeId id) {
     const NodeStep& argument = graph->step(id);
-    return coarse(argument.level) || (argument.in_place ? constant_arguments(argument) : step(id).constant);
+    return coarse(argument.level) || (argument.in_place ? constant_arguments(argument) : constant.has(id));
   });
 }
 
@@ -135,7 +134,7 @@ MaskOperand Evaluator::State::truth(NodeId id, std::size_t n) {
 
 Mask Evaluator::State::mask_in_place(NodeId id) {
   fresh_constant = false, rooms_used = 0;
-  const std::size_t n = topology->size(graph->step(id).level);
+  const std::size_t n = values.members(graph->step(id).level);
   return {truth(id, n).values, n};
 }
 
@@ -207,13 +206,13 @@ void Evaluator::State::join(const NodeStep& of, Truth* mask, std::size_t n) {
 void Evaluator::State::spread(const NodeStep& of) {
   const NodeId from = of.arguments[0];
   const auto container = topology->containing(of.level, graph->step(from).level);
-  const auto spread_to = [&](auto& to, const auto& values, auto nothing) {
+  const auto spread_to = [&](auto& to, const auto* from_values, auto nothing) {
     std::fill(to.begin() + static_cast<std::ptrdiff_t>(container.size()), to.end(), nothing);
     for (Slot slot = 0; slot < container.size(); ++slot)
-      to[slot] = container[slot] == no_slot ? nothing : values[container[slot]];
+      to[slot] = container[slot] == no_slot ? nothing : from_values[container[slot]];
   };
   if (of.shape == Shape::column) spread_to(fresh_column, number(from).values, absent);
-  else spread_to(fresh_mask, truth(from, topology->size(graph->step(from).level)).values, Truth::unknown);
+  else spread_to(fresh_mask, truth(from, values.members(graph->step(from).level)).values, Truth::unknown);
 }
 
 void Evaluator::State::reduce(NodeId id, const NodeStep& of) {
@@ -221,16 +220,14 @@ void Evaluator::State::reduce(NodeId id, const NodeStep& of) {
   const NodeId from = of.arguments[0];
   const Level level = graph->step(from).level;
   const bool peers = node.attributes.group == Group::peers;
-  std::uint32_t& place = step(id).groups;
-  if (place == none) place = static_cast<std::uint32_t>(groups.size()), groups.emplace_back();
-  GroupsAt& at = groups[place];
+  GroupsAt& at = groups[of.fold];
   if (at.version != version) {
     at.groups = peers ? &topology->peers(level, graph->coordinates(*node.attributes.peers))
                       : &topology->groups(level, level_of(node.attributes.group.value_or(Group::job)));
     at.version = version;
   }
   const GroupFold::Of members{*at.groups, peers, level == Level::rank};
-  const std::size_t n = topology->size(level);
+  const std::size_t n = values.members(level);
   if (graph->step(from).shape == Shape::column)
     return fold.column(of.op, node.attributes.number, members, {number(from).values, n}, fresh_column);
   const Mask mask{truth(from, n).values, n};

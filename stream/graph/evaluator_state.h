@@ -11,6 +11,7 @@
 #include "stream/graph/group_fold.h"
 #include "stream/graph/kernels.h"
 #include "stream/graph/node_set.h"
+#include "stream/graph/node_values.h"
 
 // Included by the two sources of the Evaluator: evaluator.cpp decides what runs, evaluator_compute.cpp writes the
 // values of a node.
@@ -21,12 +22,6 @@ inline std::size_t index(NodeId id) noexcept { return static_cast<std::size_t>(i
 struct Evaluator::State {
   State(const Graph& of, const Topology& with, Leaves& by) : graph(&of), topology(&with), leaves(&by) {}
 
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
-  // Where the values of a node are. A script's nodes have its place in turn.
-  struct Step {
-    std::uint32_t column = none, mask = none, groups = none;  // places in those below; a mask of a window has a column
-    bool constant = false;  // all members but the first have one value: only the first two are kept until all are read
-  };
   struct GroupsAt {  // of a reduction, at this version of the topology
     const Groups* groups = nullptr;
     std::uint64_t version = 0;
@@ -35,12 +30,13 @@ struct Evaluator::State {
   const Graph* graph;
   const Topology* topology;
   Leaves* leaves;
-  std::vector<Step> steps;  // by node
-  std::vector<std::vector<double>> columns;
-  std::vector<std::vector<Truth>> masks;
-  std::vector<GroupsAt> groups;
-  std::vector<Leaves::Reading> readings;  // by number
-  NodeSet prepared;                       // have a place
+  NodeValues values;
+  std::vector<GroupsAt> groups;           // by number, as the next
+  std::vector<Leaves::Reading> readings;
+  std::size_t nodes = 0;                  // of the graph, when there was last room for them
+  NodeSet valued;                         // have the values of some tick
+  NodeSet constant;                       // all members but the first have one value
+  NodeSet written_out;                    // of these, those that hold it for all members, and not for the first two only
   NodeSet dirty;                          // have not run since an argument changed, or not at all
   NodeSet ready;                          // have the values of this tick
   std::uint64_t version = 0;              // of the topology, at this tick
@@ -58,21 +54,19 @@ struct Evaluator::State {
   std::vector<std::vector<Truth>> rooms;  // masks that are computed in place; the first `rooms_used` are in use
   std::size_t rooms_used = 0;
 
-  Step& step(NodeId id) { return steps[index(id)]; }
   [[nodiscard]] bool now(NodeId id) const {  // it has run at this tick
-    return index(id) < steps.size() &&
-           (ready.has(id) || (prepared.has(id) && graph->step(id).source == Source::nothing));
+    return index(id) < nodes && (ready.has(id) || (valued.has(id) && graph->step(id).source == Source::nothing));
   }
-  static bool mask_of_window(const NodeStep& of) { return of.source == Source::window && of.shape == Shape::mask; }
-  std::vector<double>& column(NodeId id) { return columns[step(id).column]; }
-  std::vector<Truth>& mask(NodeId id) { return masks[step(id).mask]; }
+  [[nodiscard]] std::span<double> column(NodeId id) const { return values.column(graph->step(id)); }
+  [[nodiscard]] std::span<Truth> mask(NodeId id) const { return values.mask(graph->step(id)); }
   // Writes out all values of a node whose members are constant.
   void flatten(NodeId id) {
+    if (!constant.has(id) || written_out.has(id)) return;
     const NodeStep& of = graph->step(id);
-    if (!step(id).constant) return;
-    const std::size_t n = topology->size(of.level);
-    if (of.shape == Shape::column || mask_of_window(of)) column(id).resize(n, column(id)[1]);
-    if (of.shape == Shape::mask) mask(id).resize(n, mask(id)[1]);
+    const auto write_out = [](auto all) { std::fill(all.begin() + 2, all.end(), all[1]); };
+    if (of.has_column()) write_out(values.column(of));
+    if (of.has_mask()) write_out(values.mask(of));
+    written_out.add(id);
   }
   bool flattened(NodeId id) {
     if (!now(id)) return false;
@@ -80,7 +74,6 @@ struct Evaluator::State {
     return true;
   }
   void resize();
-  void prepare(NodeId id);
   void visit(NodeId id);
   void compute(NodeId id);
   bool keep(NodeId id, const NodeStep& of);

@@ -95,6 +95,7 @@ std::string window_unit(const SignalDefinition& signal) {
 // A mask that changes about as often as what it is made of. The answer to a comparison with a limit hardly ever changes
 // while its column does all the time: with values of its own it saves what follows from it.
 bool follows_arguments(Op op) { return joins_masks(op) || op == Op::is || op == Op::same || op == Op::known; }
+bool folds_members(Op op) { return op >= Op::g_median && op <= Op::m_count; }
 bool computes_masks(Op op) { return joins_masks(op) || op == Op::choose || (op >= Op::m_any && op <= Op::m_count); }
 
 }  // namespace
@@ -109,11 +110,11 @@ NodeId Graph::intern(Node node) {
     const Level level = node.type.level;
     NodeStep step{node.op, node.type.shape, level};
     step.source = source_of(node);
-    if (has_reading(step.source)) step.reading = readings_++;
     step.arity = static_cast<std::uint8_t>(node.arguments.size());
     assert(node.arguments.size() <= step.arguments.size());
     std::copy(node.arguments.begin(), node.arguments.end(), step.arguments.begin());
     std::copy(node.forms.begin(), node.forms.end(), step.forms.begin());
+    number(step);
     steps_.push_back(step);
     for (const NodeId argument : node.arguments) users_[static_cast<std::size_t>(argument)].push_back(place->second);
     users_.emplace_back();
@@ -124,6 +125,14 @@ NodeId Graph::intern(Node node) {
     keys_.push_back(place->first);
   }
   return place->second;
+}
+
+void Graph::number(NodeStep& step) {
+  const auto level = static_cast<std::size_t>(step.level);
+  if (has_reading(step.source)) step.reading = numbered_.readings++;
+  if (folds_members(step.op)) step.fold = numbered_.folds++;
+  if (step.has_column()) step.column = numbered_.columns[level]++;
+  if (step.has_mask()) step.mask = numbered_.masks[level]++;
 }
 
 NodeId Graph::constant(double value, std::string unit) {
@@ -172,7 +181,12 @@ void Graph::truncate(std::size_t mark) {
   assert(mark <= nodes_.size());
   for (std::size_t i = nodes_.size(); i-- > mark;) {
     for (const NodeId argument : nodes_[i].arguments) users_[static_cast<std::size_t>(argument)].pop_back();
-    if (has_reading(steps_[i].source)) --readings_;
+    const NodeStep& step = steps_[i];
+    const auto level = static_cast<std::size_t>(step.level);
+    if (has_reading(step.source)) --numbered_.readings;
+    if (folds_members(step.op)) --numbered_.folds;
+    if (step.has_column()) --numbered_.columns[level];
+    if (step.has_mask()) --numbered_.masks[level];
     by_key_.erase(keys_[i]);
   }
   steps_.resize(mark), users_.resize(mark);
@@ -222,6 +236,8 @@ void Graph::compute_in_place(std::span<const NodeId> roots) {
       std::ranges::replace(users_[static_cast<std::size_t>(argument)], static_cast<NodeId>(i), reader);
     users = {reader};
   }
+  numbered_ = {};
+  for (NodeStep& step : steps_) number(step);
 }
 
 }  // namespace tocsin::stream

@@ -117,9 +117,14 @@ struct NodeStep {
   Shape shape = Shape::column;
   Level level = Level::none;
   Source source = Source::arguments;
-  std::uint16_t reading = 0;  // of a node that has a reading: its number among them
   std::uint8_t arity = 0;
   bool in_place = false;  // computed by the one node that reads it: has no values of its own
+  // Its number among the nodes that have a reading; that fold members; of its level that have a column, or a mask. A
+  // mask of a window has a column too, of which it is made.
+  std::uint32_t reading = 0, fold = 0, column = 0, mask = 0;
+  [[nodiscard]] bool mask_of_window() const noexcept { return source == Source::window && shape == Shape::mask; }
+  [[nodiscard]] bool has_column() const noexcept { return shape == Shape::column || mask_of_window(); }
+  [[nodiscard]] bool has_mask() const noexcept { return shape == Shape::mask && !in_place; }
   std::array<NodeId, most_arguments> arguments{};
   std::array<MaskForm, most_arguments> forms{};
 };
@@ -155,6 +160,13 @@ class Graph {
   }
   [[nodiscard]] const SignalTable& signals() const noexcept { return *signals_; }
 
+  // How many of its nodes have what a NodeStep numbers.
+  struct Numbered {
+    std::uint32_t readings = 0, folds = 0;
+    std::array<std::uint32_t, level_count> columns{}, masks{};
+  };
+  [[nodiscard]] const Numbered& numbered() const noexcept { return numbered_; }
+
   // The evaluation of a scripted rule appends nodes and truncates them afterwards.
   [[nodiscard]] std::size_t mark() const noexcept { return nodes_.size(); }
   void truncate(std::size_t mark);
@@ -177,13 +189,14 @@ class Graph {
  private:
   struct Application;
   NodeId intern(Node node);
+  void number(NodeStep& step);
 
   const SignalTable* signals_;
   std::vector<Node> nodes_;
   std::vector<NodeStep> steps_;  // of each node
   std::vector<std::vector<NodeId>> users_;
   NodeSet leaves_;
-  std::uint16_t readings_ = 0;
+  Numbered numbered_;
   std::vector<std::string> keys_;  // of each node, to remove it from by_key_
   std::unordered_map<std::string, NodeId> by_key_;
   std::vector<std::vector<std::string>> peers_;
