@@ -18,8 +18,8 @@ template <class T>
 void BaselineView<T>::take_last(const Rows<T>& rows, RowNumber through) {
   if (!last_ || through <= rows_through_) return;
   const auto& closed = rows.closed();
-  for (std::size_t r = rows.after(rows_through_); r < closed.size() && closed[r].number <= through; ++r) {
-    const auto& row = closed[r].values;
+  for (std::size_t r = rows.after(rows_through_); r < closed.size() && closed.number(r) <= through; ++r) {
+    const std::span<const T> row = closed[r].values;
     if (values_.size() < row.size()) {
       values_.resize(row.size(), absent);
       times_.resize(row.size(), long_ago);
@@ -27,7 +27,7 @@ void BaselineView<T>::take_last(const Rows<T>& rows, RowNumber through) {
     for (Slot slot = 0; slot < row.size(); ++slot) {
       if (is_absent(row[slot])) continue;
       values_[slot] = canonical(static_cast<double>(row[slot]));
-      times_[slot] = rows.grid().end(closed[r].number);
+      times_[slot] = rows.grid().end(closed.number(r));
     }
   }
   rows_through_ = through;

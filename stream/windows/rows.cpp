@@ -11,13 +11,6 @@ constexpr Duration oldest_predecessor = std::chrono::seconds{120};
 constexpr Duration farthest_ahead =
     std::chrono::minutes{3};  // arrivals can be ahead of a clock that waits for a watermark
 
-template <class T>
-constexpr T absent_of = static_cast<T>(0);
-template <>
-constexpr float absent_of<float> = absent_float;
-template <>
-constexpr double absent_of<double> = absent;
-
 // Consecutive slots, as of a slice of ranks.
 bool in_a_row(std::span<const Slot> slots) noexcept {
   bool all = true;
@@ -34,7 +27,8 @@ Rows<T>::Rows(RowGrid grid, Duration lateness, Duration keep, bool counter)
       lateness_(lateness),
       keep_(keep),
       counter_(counter),
-      most_open_(static_cast<std::size_t>((lateness + farthest_ahead) / grid.length) + 2) {}
+      most_open_(static_cast<std::size_t>((lateness + farthest_ahead) / grid.length) + 2),
+      closed_(static_cast<std::size_t>(keep / grid.length) + 2) {}
 
 template <class T>
 void Rows<T>::widen(Open& row, std::size_t members) {
@@ -60,13 +54,9 @@ typename Rows<T>::Open* Rows<T>::open(Time time, Time now, std::size_t members) 
       std::lower_bound(open_.begin(), open_.end(), number, [](const Open& row, RowNumber n) { return row.number < n; });
   const Time end = grid_.end(number);
   Open fresh{number, end - grid_.length, end, end + lateness_, {}, {}};
-  if (!spare_values_.empty()) {
-    fresh.values = std::move(spare_values_.back());
-    spare_values_.pop_back();
-  }
-  if (!spare_offsets_.empty()) {
-    fresh.offsets = std::move(spare_offsets_.back());
-    spare_offsets_.pop_back();
+  if (!spare_.empty()) {
+    fresh.values = std::move(spare_.back().values), fresh.offsets = std::move(spare_.back().offsets);
+    spare_.pop_back();
   }
   fresh.values.assign(members, absent_of<T>);
   fresh.offsets.assign(members, 0);
@@ -145,19 +135,19 @@ void Rows<T>::close_front() {
   const std::uint64_t head[2] = {marks_.digest, static_cast<std::uint64_t>(row.number)};
   marks_.digest = XXH3_64bits_withSeed(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
   if (ever_.size() < row.values.size()) ever_.resize(row.values.size(), 0);
-  for (std::size_t slot = 0; slot < row.values.size(); ++slot) ever_[slot] = ever_[slot] != 0 || !is_absent(row.values[slot]) ? 1 : 0;
+  for (std::size_t slot = 0; slot < row.values.size(); ++slot)
+    ever_[slot] = ever_[slot] != 0 || !is_absent(row.values[slot]) ? 1 : 0;
   if (row.number > marks_.floor) {
     drop_through(removed);
-    closed_.push_back(Closed{row.number, std::move(row.values)});
+    closed_.push_back(row.number, row.values);
   }
-  if (spare_offsets_.empty()) spare_offsets_.push_back(std::move(row.offsets));
+  if (spare_.empty()) spare_.push_back(std::move(row));
 }
 
 template <class T>
 void Rows<T>::drop_through(RowNumber number) {
-  while (!closed_.empty() && closed_.front().number <= number) {
-    dropped_through_ = closed_.front().number;
-    if (spare_values_.empty()) spare_values_.push_back(std::move(closed_.front().values));
+  while (!closed_.empty() && closed_.first_number() <= number) {
+    dropped_through_ = closed_.first_number();
     closed_.pop_front();
   }
 }
@@ -175,7 +165,7 @@ void Rows<T>::take(Rows& other) {
   open_ = std::move(other.open_);
   recent_ = std::exchange(other.recent_, {});
   find_due();
-  closed_ = std::move(other.closed_);
+  closed_.swap_rows(other.closed_);
   ever_ = std::move(other.ever_);
   before_ = std::move(other.before_);
 }
@@ -194,34 +184,21 @@ void Rows<T>::adopt(Rows& old, Time clock) {
 }
 
 template <class T>
-std::size_t Rows<T>::after(RowNumber number) const noexcept {
-  // Usually every row has a value: then the index follows from the number.
-  if (closed_.empty() || number < closed_.front().number) return 0;
-  const auto guess = static_cast<std::size_t>(number - closed_.front().number) + 1;
-  if (guess <= closed_.size() && closed_[guess - 1].number == number) return guess;
-  const auto place = std::upper_bound(closed_.begin(), closed_.end(), number,
-                                      [](RowNumber n, const Closed& row) { return n < row.number; });
-  return static_cast<std::size_t>(place - closed_.begin());
-}
-
-template <class T>
 std::size_t Rows<T>::retained_bytes() const noexcept {
-  std::size_t bytes = before_.capacity() * sizeof(Before);
-  for (const Closed& row : closed_) bytes += sizeof(Closed) + row.values.capacity() * sizeof(T);
-  for (const Open& row : open_)
-    bytes += sizeof(Open) + row.values.capacity() * sizeof(T) + row.offsets.capacity() * sizeof(std::uint32_t);
-  for (const auto& values : spare_values_) bytes += values.capacity() * sizeof(T);
-  for (const auto& offsets : spare_offsets_) bytes += offsets.capacity() * sizeof(std::uint32_t);
+  std::size_t bytes = before_.capacity() * sizeof(Before) + closed_.retained_bytes();
+  for (const auto* rows : {&open_, &spare_})
+    for (const Open& row : *rows)
+      bytes += sizeof(Open) + row.values.capacity() * sizeof(T) + row.offsets.capacity() * sizeof(std::uint32_t);
   return bytes;
 }
 
 template <class T>
 std::size_t Rows<T>::retained_samples() const noexcept {
   std::size_t samples = 0;
-  const auto count = [&](const std::vector<T>& values) {
+  const auto count = [&](std::span<const T> values) {
     samples += static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [](T v) { return !is_absent(v); }));
   };
-  for (const Closed& row : closed_) count(row.values);
+  for (std::size_t r = 0; r < closed_.size(); ++r) count(closed_[r].values);
   for (const Open& row : open_) count(row.values);
   return samples;
 }

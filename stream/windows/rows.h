@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <span>
 #include <type_traits>
@@ -12,24 +11,10 @@
 #include "stream/topology/topology.h"
 #include "stream/values/time.h"
 #include "stream/values/value.h"
+#include "stream/windows/closed_rows.h"
+#include "stream/windows/row_grid.h"
 
 namespace tocsin::stream {
-
-using RowNumber = std::int64_t;
-
-// The grid of a signal's rows (or panes): row k is ((k - 1) * length, k * length].
-struct RowGrid {
-  Duration length;
-  [[nodiscard]] RowNumber number(Time time) const noexcept {
-    return nanoseconds(row_end(time, length)) / length.count();
-  }
-  [[nodiscard]] Time end(RowNumber number) const noexcept { return at_nanoseconds(number * length.count()); }
-  // The last row that has ended at `time`.
-  [[nodiscard]] RowNumber through(Time time) const noexcept {
-    const std::int64_t t = nanoseconds(time), n = length.count();
-    return t / n - (t % n < 0 ? 1 : 0);
-  }
-};
 
 // The rows of one signal. An open row keeps, per member, the sample with the greatest (time, value bits), so merging
 // commutes. A closed row never changes. Rows without any value are not stored: to a reader they are absent values. T is
@@ -37,11 +22,6 @@ struct RowGrid {
 template <class T>
 class Rows {
  public:
-  struct Closed {
-    RowNumber number;
-    std::vector<T> values;  // by slot; members that came later are absent
-  };
-
   // The rows of a counter are rates per second against the member's sample before, if that is at most 120 s older; a
   // fall is a reset and gives no rate. Closed rows are kept for `keep` behind the newest.
   Rows(RowGrid grid, Duration lateness, Duration keep, bool counter);
@@ -72,11 +52,11 @@ class Rows {
   void hold(Time time) noexcept { held_ = grid_.number(time); }
 
   [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
-  [[nodiscard]] const std::deque<Closed>& closed() const noexcept { return closed_; }
+  [[nodiscard]] const ClosedRows<T>& closed() const noexcept { return closed_; }
   // Whether any row that closed held a value of the member: the reserved one's usually did not.
   [[nodiscard]] bool ever(Slot slot) const noexcept { return slot < ever_.size() && ever_[slot] != 0; }
   // The index in closed() of the first row after `number`.
-  [[nodiscard]] std::size_t after(RowNumber number) const noexcept;
+  [[nodiscard]] std::size_t after(RowNumber number) const noexcept { return closed_.after(number); }
   // Rows up to here were removed.
   [[nodiscard]] RowNumber dropped_through() const noexcept { return dropped_through_; }
   // What a snapshot holds of rows; the rows themselves are read again from the log.
@@ -147,11 +127,10 @@ class Rows {
   Time due_ = never;  // when the oldest open row closes
   Marks marks_;
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
-  std::vector<Open> open_;     // ascending
-  std::deque<Closed> closed_;  // ascending
+  std::vector<Open> open_;  // ascending
+  ClosedRows<T> closed_;
   std::vector<std::uint8_t> ever_;
-  std::vector<std::vector<T>> spare_values_;
-  std::vector<std::vector<std::uint32_t>> spare_offsets_;
+  std::vector<Open> spare_;  // one that has closed, for its memory
   struct Before {
     double value;
     std::int64_t time;

@@ -28,12 +28,12 @@ bool reads_rows(const Asked& asked) { return !asked.window.baseline() || asked.d
 template <class T>
 void RowSide<T>::accumulate(AttemptView& view, RowNumber through) const {
   const auto& closed = rows.closed();
-  for (std::size_t r = rows.after(view.through); r < closed.size() && closed[r].number <= through; ++r) {
-    const auto& values = closed[r].values;
-    const Time end = rows.grid().end(closed[r].number);
+  for (std::size_t r = rows.after(view.through); r < closed.size() && closed.number(r) <= through; ++r) {
+    const std::span<const T> values = closed[r].values;
+    const Time end = rows.grid().end(closed.number(r));
     for (Slot slot = 0; slot < values.size(); ++slot)
       if (!is_absent(values[slot])) view.accumulators.add(slot, end, canonical(static_cast<double>(values[slot])));
-    view.through = closed[r].number;
+    view.through = closed.number(r);
   }
 }
 
@@ -166,7 +166,7 @@ void feed_panes(RowSide<T>& side, std::size_t fresh) {
   if (!side.panes) return;
   const auto& closed = side.rows.closed();
   for (std::size_t r = closed.size() - std::min(fresh, closed.size()); r < closed.size(); ++r)
-    side.panes->add(side.rows.grid().end(closed[r].number), closed[r].values);
+    side.panes->add(side.rows.grid().end(closed.number(r)), closed[r].values);
 }
 
 }  // namespace
@@ -193,11 +193,11 @@ void SignalHistory::end(Time end) noexcept {
 bool SignalHistory::lags() const noexcept {
   bool rows = false;
   if_rows([&](const auto& side) {
-    if (side.rows.closed().empty()) return;
-    const auto& newest = side.rows.closed().back();
-    rows =
-        newest.number > advanced_ && (newest.values.size() > few_members ||
-                                      newest.number >= advanced_ + wait_of(*definition_) / side.rows.grid().length + 1);
+    const auto& closed = side.rows.closed();
+    if (closed.empty()) return;
+    const RowNumber newest = closed.last_number();
+    rows = newest > advanced_ && (closed.members() > few_members ||
+                                  newest >= advanced_ + wait_of(*definition_) / side.rows.grid().length + 1);
   });
   return rows || events_ || (points_ && points_->waiting() >= points_together);
 }
@@ -213,7 +213,7 @@ void SignalHistory::advance(Time clock, std::optional<Time> attempt_start, Time 
     for (auto& view : side.raw) view.advance(side.rows, seen(view.spec()));
     for (auto& view : side.baselines) view.advance(side.rows, *side.panes, seen(view.spec()));
     for (auto& view : side.attempts) side.advance(view.spec, seen(view.spec));
-    if (!side.rows.closed().empty()) advanced_ = side.rows.closed().back().number;
+    if (!side.rows.closed().empty()) advanced_ = side.rows.closed().last_number();
   };
   if_rows(rows);
   if (points_) {

@@ -175,11 +175,11 @@ Time SignalHistory::unchanged_until(const WindowSpec& window, TimeRange range) c
   if_rows([&](const auto& side) {
     const auto& closed = side.rows.closed();
     const RowGrid& grid = side.rows.grid();
-    const Time newest = closed.empty() ? long_ago : grid.end(closed.back().number);
+    const Time newest = closed.empty() ? long_ago : grid.end(closed.last_number());
     const Time reached = window.baseline() ? range.from - 2 * Panes<float>::rows_a_pane * grid.length : range.to;
     if (newest > reached) return;
     const std::size_t first = side.rows.after(grid.through(range.from));
-    until = attempt || first == closed.size() ? never : leaves(grid.end(closed[first].number));
+    until = attempt || first == closed.size() ? never : leaves(grid.end(closed.number(first)));
   });
   return until;
 }

@@ -139,7 +139,7 @@ template <class T>
 template <class See>
 void WindowFold<T>::each_of_head(const Rows<T>& rows, See&& see) const {
   const RowNumber end = std::min(pane_of(from_, rows_a_pane) * rows_a_pane, through_);
-  for (std::size_t r = rows.after(from_); r < rows.closed().size() && rows.closed()[r].number <= end; ++r)
+  for (std::size_t r = rows.after(from_); r < rows.closed().size() && rows.closed().number(r) <= end; ++r)
     see(rows.closed()[r].values);
 }
 
@@ -147,7 +147,7 @@ template <class T>
 void WindowFold<T>::sums(const Rows<T>& rows, std::span<double> out) const {
   std::fill(out.begin(), out.end(), 0.0);
   const auto fitting = [&](std::size_t size) { return std::min(size, out.size()); };
-  each_of_head(rows, [&](const std::vector<T>& row) {
+  each_of_head(rows, [&](std::span<const T> row) {
     for (std::size_t i = 0; i < fitting(row.size()); ++i)
       out[i] += row[i] == row[i] ? static_cast<double>(row[i]) : 0.0;
   });
@@ -159,8 +159,8 @@ void WindowFold<T>::sums(const Rows<T>& rows, std::span<double> out) const {
 template <class T>
 void WindowFold<T>::extremes(bool least, const Rows<T>& rows, std::span<double> out) const {
   std::fill(out.begin(), out.end(), least ? infinity<double> : -infinity<double>);
-  const auto see = [&](const std::vector<T>& values) {
-    const auto fitting = std::span{values}.first(std::min(values.size(), out.size()));
+  const auto see = [&](std::span<const T> values) {
+    const auto fitting = values.first(std::min(values.size(), out.size()));
     if (least) lower(out, fitting);
     else raise(out, fitting);
   };

@@ -57,7 +57,7 @@ void find_edges(const Rows<T>& rows, std::size_t first, std::size_t end, bool la
                 std::vector<Edge>& edges) {
   for (std::size_t i = 0; i < end - first && !missing.empty(); ++i) {
     const std::size_t r = last ? end - 1 - i : first + i;
-    const auto& values = rows.closed()[r].values;
+    const std::span<const T> values = rows.closed()[r].values;
     std::erase_if(missing, [&](Slot slot) {
       if (slot >= values.size() || values[slot] != values[slot]) return false;
       edges[slot] = {static_cast<double>(values[slot]), r - first};
@@ -72,7 +72,7 @@ void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::sp
                 std::vector<double>& means, std::vector<double>& squares) {
   squares.assign(means.size(), 0.0);
   for (std::size_t r = first; r < end; ++r) {
-    const auto& values = rows.closed()[r].values;
+    const std::span<const T> values = rows.closed()[r].values;
     for (std::size_t i = 0; i < std::min(values.size(), means.size()); ++i) {
       const double off = static_cast<double>(values[i]) - means[i];
       squares[i] += off == off ? off * off : 0.0;
@@ -129,7 +129,7 @@ void RawView<T>::advance(const Rows<T>& rows, TimeRange time_range) {
   std::size_t entering = rows.after(std::max(through_, from));
   const std::size_t entering_end = rows.after(through);
   if (fold_) {
-    for (std::size_t r = entering; r < entering_end; ++r) fold_->enter(closed[r].number, closed[r].values);
+    for (std::size_t r = entering; r < entering_end; ++r) fold_->enter(closed.number(r), closed[r].values);
     for (std::size_t r = leaving; r < leaving_end; ++r) fold_->leave(closed[r].values);
     fold_->hold(from, through);
   }
@@ -163,7 +163,7 @@ bool RawView<T>::reduce(const Rows<T>& rows, TimeRange time_range, const RowRedu
                     (wants_.greatest || !wants->greatest);
   if (kept) return by_fold(*fold_, rows, first, end, reduction, out), true;
   WindowFold<T> fold{*wants};  // for a scripted rule: the same fold, built from the rows
-  for (std::size_t r = first; r < end; ++r) fold.enter(rows.closed()[r].number, rows.closed()[r].values);
+  for (std::size_t r = first; r < end; ++r) fold.enter(rows.closed().number(r), rows.closed()[r].values);
   fold.hold(from, through);
   by_fold(fold, rows, first, end, reduction, out);
   return true;
@@ -175,12 +175,12 @@ void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, c
   const bool last = reduction.op == Op::w_last;
   auto& missing = reduction.scratch->slots;
   missing.clear();
-  const auto take = [&](const std::vector<T>& values, Slot slot) {
+  const auto take = [&](std::span<const T> values, Slot slot) {
     if (slot >= values.size() || is_absent(values[slot])) return false;
     out[slot] = canonical(static_cast<double>(values[slot]));
     return true;
   };
-  const auto& nearest = rows.closed()[last ? end - 1 : first].values;
+  const std::span<const T> nearest = rows.closed()[last ? end - 1 : first].values;
   const std::size_t held = std::min(nearest.size(), out.size());
   std::size_t absences = out.size() - held;
   for (std::size_t i = 0; i < held; ++i) {
@@ -192,7 +192,7 @@ void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, c
   for (Slot slot = 0; slot < out.size(); ++slot)
     if ((slot >= held || is_absent(nearest[slot])) && rows.ever(slot)) missing.push_back(slot);
   for (std::size_t i = 1; i < end - first && !missing.empty(); ++i) {
-    const auto& values = rows.closed()[last ? end - 1 - i : first + i].values;
+    const std::span<const T> values = rows.closed()[last ? end - 1 - i : first + i].values;
     std::erase_if(missing, [&](Slot slot) { return take(values, slot); });
   }
 }
@@ -242,14 +242,14 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
 template <class T>
 void RawView<T>::between_edges(const WindowFold<T>& fold, const Rows<T>& rows, std::size_t first, std::size_t end,
                                const RowReduction& reduction, std::span<double> out) const {
-  const auto& earliest = rows.closed()[first].values;
-  const auto& latest = rows.closed()[end - 1].values;
+  const std::span<const T> earliest = rows.closed()[first].values;
+  const std::span<const T> latest = rows.closed()[end - 1].values;
   const std::size_t members = std::min(out.size(), fold.numbers().size()),
                     both = std::min({members, earliest.size(), latest.size()});
   const double row = seconds(rows.grid().length), half = seconds(reduction.window->over) / 2;
   const auto least = static_cast<std::uint32_t>(std::max(std::ceil(half / row), 1.0));
   const auto elapsed = [&](std::size_t from, std::size_t to) {
-    return static_cast<double>(rows.closed()[first + to].number - rows.closed()[first + from].number) * row;
+    return static_cast<double>(rows.closed().number(first + to) - rows.closed().number(first + from)) * row;
   };
   const double whole = reduction.op == Op::w_delta ? 1.0 : elapsed(0, end - 1 - first);
   auto& others = reduction.scratch->slots;
@@ -290,7 +290,7 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
   const double half = seconds(reduction.window->over) / 2;
   times.assign(count, 0.0);
   for (std::size_t r = first; r < end && uses_times(reduction.op); ++r)
-    times[r - first] = static_cast<double>(rows.closed()[r].number - rows.closed()[first].number) * row;
+    times[r - first] = static_cast<double>(rows.closed().number(r) - rows.closed().number(first)) * row;
   block.resize(together * count);
   for (std::size_t base = 0; base < out.size(); base += together) {
     const std::size_t width = std::min(together, out.size() - base);
@@ -310,7 +310,7 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
     }
     if (slots.empty()) continue;
     for (std::size_t r = 0; r < count; ++r) {
-      const auto& from = rows.closed()[first + r].values;
+      const std::span<const T> from = rows.closed()[first + r].values;
       for (std::size_t j = 0; j < slots.size(); ++j)
         block[j * count + r] = slots[j] < from.size() ? static_cast<double>(from[slots[j]]) : absent;
     }

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "stream/values/value.h"
+#include "stream/windows/row_grid.h"
+
+namespace tocsin::stream {
+
+template <class T>
+constexpr T absent_of = T{};
+template <>
+inline constexpr float absent_of<float> = absent_float;
+template <>
+inline constexpr double absent_of<double> = absent;
+
+// Closed rows, oldest first, in a ring: all members of a row side by side. Members that came later than a row are
+// absent in it. Owned by its Rows; what it gives lasts until the next row comes.
+template <class T>
+class ClosedRows {
+ public:
+  struct Row {
+    RowNumber number;
+    std::span<const T> values;  // by slot
+  };
+
+  // `most`: how many rows are usually kept at the most.
+  explicit ClosedRows(std::size_t most) : most_(most) {}
+
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t members() const noexcept { return members_; }
+  [[nodiscard]] Row operator[](std::size_t index) const noexcept {
+    const std::size_t place = place_of(index);
+    return {numbers_[place], {values_.get() + place * stride_, members_}};
+  }
+  [[nodiscard]] RowNumber number(std::size_t index) const noexcept { return numbers_[place_of(index)]; }
+  [[nodiscard]] RowNumber first_number() const noexcept { return number(0); }
+  [[nodiscard]] RowNumber last_number() const noexcept { return number(size_ - 1); }
+
+  void push_back(RowNumber number, std::span<const T> values) {
+    if (values.size() > members_ || size_ == numbers_.size()) grow(std::max(values.size(), members_));
+    const std::size_t place = place_of(size_++);
+    numbers_[place] = number;
+    T* const to = values_.get() + place * stride_;
+    std::fill(std::ranges::copy(values, to).out, to + members_, absent_of<T>);
+  }
+  // Continues with the rows of another, which has those of this one then.
+  void swap_rows(ClosedRows& other) noexcept {
+    std::swap(most_, other.most_);
+    std::swap(*this, other);
+  }
+  void pop_front() noexcept {
+    if (++first_ == numbers_.size()) first_ = 0;
+    --size_;
+  }
+  // The index of the first row after `number`.
+  [[nodiscard]] std::size_t after(RowNumber number) const noexcept {
+    // Usually every row has a value: then the index follows from the number.
+    if (empty() || number < first_number()) return 0;
+    const auto guess = static_cast<std::size_t>(number - first_number()) + 1;
+    if (guess <= size_ && this->number(guess - 1) == number) return guess;
+    std::size_t low = 0, high = size_;
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (number < this->number(middle)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+  [[nodiscard]] std::size_t retained_bytes() const noexcept {
+    return numbers_.size() * (sizeof(RowNumber) + stride_ * sizeof(T));
+  }
+
+ private:
+  [[nodiscard]] std::size_t place_of(std::size_t index) const noexcept {
+    const std::size_t place = first_ + index;
+    return place < numbers_.size() ? place : place - numbers_.size();
+  }
+  // Values of one member in rows one after the other must not all want the same place of a cache.
+  static std::size_t stride_of(std::size_t members) noexcept {
+    constexpr std::size_t few = 16, line = 64 / sizeof(T), power = 1024 / sizeof(T);
+    if (members <= few) return members;
+    const std::size_t stride = (members + members / 16 + line - 1) / line * line;
+    return stride % power == 0 ? stride + line : stride;
+  }
+  void grow(std::size_t members) {
+    const std::size_t rows = size_ < numbers_.size()
+                                 ? numbers_.size()
+                                 : std::max(few_rows, size_ < most_ ? std::min(2 * size_, most_) : 2 * size_);
+    const std::size_t stride = members > stride_ ? stride_of(members) : stride_;
+    std::vector<RowNumber> numbers(rows);
+    auto values = std::make_unique_for_overwrite<T[]>(rows * stride);
+    for (std::size_t i = 0; i < size_; ++i) {
+      const Row row = (*this)[i];
+      T* const to = values.get() + i * stride;
+      numbers[i] = row.number;
+      std::fill(std::ranges::copy(row.values, to).out, to + members, absent_of<T>);
+    }
+    numbers_ = std::move(numbers), values_ = std::move(values);
+    first_ = 0, stride_ = stride, members_ = members;
+  }
+
+  static constexpr std::size_t few_rows = 4;
+  std::size_t most_;
+  std::size_t first_ = 0, size_ = 0, members_ = 0, stride_ = 0;
+  std::vector<RowNumber> numbers_;  // by place
+  std::unique_ptr<T[]> values_;     // [place][stride]
+};
+
+}  // namespace tocsin::stream
