@@ -46,30 +46,36 @@ class Load {
       b.event(begin, {Level::rank, r, "n" + std::to_string(r / 8), std::to_string(r % 8)}, "member", {}, "scheduler");
     return {schemas::encode(b.entry())};
   }
+  [[nodiscard]] unsigned nodes() const { return (ranks_ + 7) / 8; }
+  // What a node sends of second `s`: its GPUs, or its ranks.
+  [[nodiscard]] std::vector<std::byte> gpus_of(unsigned node, unsigned s, Time time) const {
+    schemas::EntryBuilder b;
+    b.about(job_, {}, "n" + std::to_string(node));
+    for (unsigned g = 0; g < 8; ++g) {
+      std::vector<schemas::EntryBuilder::Value> values;
+      for (const auto& signal : gpu_signals_)
+        values.push_back({signal, value(signal, wobble(node * 8 + g, 2654435761u, s * 40503u)), {}, false});
+      b.sample(time, {Level::gpu, 0, "n" + std::to_string(node), std::to_string(g)}, values, "sampler");
+    }
+    return schemas::encode(b.entry());
+  }
+  [[nodiscard]] std::vector<std::byte> ranks_of(unsigned node, unsigned s, Time time) const {
+    schemas::EntryBuilder b;
+    b.about(job_, {}, "n" + std::to_string(node));
+    for (unsigned r = node * 8; r < node * 8 + 8; ++r) {
+      std::vector<schemas::EntryBuilder::Value> values{{"step", static_cast<double>(s), {}, false}};
+      for (const auto& signal : rank_signals_)
+        values.push_back({signal, value(signal, wobble(r, 2246822519u, s * 30011u)), {}, false});
+      b.sample(time, {Level::rank, r, {}, {}}, values, "profiler");
+    }
+    return schemas::encode(b.entry());
+  }
   std::vector<std::vector<std::byte>> second_of(unsigned s) const {
     std::vector<std::vector<std::byte>> messages;
     const Time time = begin + std::chrono::seconds{s};
-    for (unsigned node = 0; node * 8 < ranks_; ++node) {
-      schemas::EntryBuilder b;
-      b.about(job_, {}, "n" + std::to_string(node));
-      for (unsigned g = 0; g < 8; ++g) {
-        const unsigned r = node * 8 + g;
-        const double wobble = static_cast<double>((r * 2654435761u + s * 40503u) % 1000) / 1000.0;
-        std::vector<schemas::EntryBuilder::Value> values;
-        for (const auto& signal : gpu_signals_) values.push_back({signal, value(signal, wobble), {}, false});
-        b.sample(time, {Level::gpu, 0, "n" + std::to_string(node), std::to_string(g)}, values, "sampler");
-      }
-      messages.push_back(schemas::encode(b.entry()));
-      b.clear();
-      b.about(job_, {}, "n" + std::to_string(node));
-      for (unsigned g = 0; g < 8; ++g) {
-        const unsigned r = node * 8 + g;
-        const double wobble = static_cast<double>((r * 2246822519u + s * 30011u) % 1000) / 1000.0;
-        std::vector<schemas::EntryBuilder::Value> values{{"step", static_cast<double>(s), {}, false}};
-        for (const auto& signal : rank_signals_) values.push_back({signal, value(signal, wobble), {}, false});
-        b.sample(time, {Level::rank, r, {}, {}}, values, "profiler");
-      }
-      messages.push_back(schemas::encode(b.entry()));
+    for (unsigned node = 0; node < nodes(); ++node) {
+      messages.push_back(gpus_of(node, s, time));
+      messages.push_back(ranks_of(node, s, time));
     }
     return messages;
   }
@@ -83,6 +89,9 @@ class Load {
   }
 
  private:
+  static double wobble(unsigned member, unsigned factor, unsigned more) {
+    return static_cast<double>((member * factor + more) % 1000) / 1000.0;
+  }
   static double value(const std::string& signal, double wobble) {
     if (signal == "sm_clock") return 1700 + 10 * wobble;
     if (signal == "gpu_temperature") return 60 + wobble;

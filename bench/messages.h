@@ -13,6 +13,7 @@ struct Messages {
   std::vector<std::byte> bytes;
   std::vector<std::pair<std::size_t, std::size_t>> places;  // of each: where it begins, aligned, and its length
 
+  void clear() { bytes.clear(), places.clear(); }
   void add(std::span<const std::byte> message) {
     bytes.resize((bytes.size() + 15) / 16 * 16);
     places.emplace_back(bytes.size(), message.size());
