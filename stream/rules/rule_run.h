@@ -112,23 +112,24 @@ class RuleRun {
   static void fields(auto& self, auto& archive);
   void begin(Time tick);
 
+  // What each tick moves stands together.
   const Rule* rule_;
+  Time last_tick_ = long_ago;
+  Duration last_interval_{}, answer_memory_{};
+  std::uint64_t ticks_ = 0, known_sum_ = 0, evaluated_sum_ = 0;
+  std::uint64_t quiet_at_ = 0;  // the topology under which all members were quiet at the last tick, none saying yes
+  std::size_t members_now_ = 0, known_now_ = 0;  // of the last that was recorded
+  std::vector<Truth> outcomes_;
+  std::uint32_t repeats_ = 0;  // of outcomes_, which evaluated_ and known_ do not count yet
+  bool fired_ = false, answered_yes_ = false;
   std::map<Slot, Life> lives_;
-  std::vector<Truth> outcomes_, answers_;
+  std::vector<Truth> answers_;
   Time unchanged_since_ = long_ago;                                   // answers_, as far as is known
   std::vector<std::pair<Time, std::vector<Truth>>> earlier_answers_;  // few
-  Duration answer_memory_{};
   std::vector<std::uint32_t> evaluated_, known_;
-  std::uint32_t repeats_ = 0;                    // of outcomes_, which evaluated_ and known_ do not count yet
-  std::size_t members_now_ = 0, known_now_ = 0;  // of the last that was recorded
   std::vector<std::uint8_t> ever_;
   std::vector<std::vector<double>> state_;
-  std::uint64_t ticks_ = 0, known_sum_ = 0, evaluated_sum_ = 0;
-  Time last_tick_ = long_ago;
-  Duration last_interval_{};
   Time began_ = never;
-  bool fired_ = false, answered_yes_ = false;
-  std::uint64_t quiet_at_ = 0;  // the topology under which all members were quiet at the last tick, none saying yes
 };
 
 }  // namespace tocsin::stream

@@ -113,7 +113,7 @@ void SignalHistory::save(Writer& out) const {
   if_rows([&](const auto& side) { save_rows(out, side); });
   if (points_)
     out(points_tag, *points_), out(point_windows_tag, points_->windows), out(point_attempts_tag, points_->attempts);
-  out(events_tag, events_);
+  if (events_) out(events_tag, *events_);
 }
 
 void SignalHistory::load(Reader& in) {

@@ -106,9 +106,10 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vect
         reach_, reads_rows(asked) ? reach_of(w, w.span == Span::time && !w.baseline(), wait_of(definition)) : w.settle);
   }
   if (definition.kind == SignalKind::event) {
-    events_.emplace(definition.lateness,
-                    longest_ == Duration{0} ? Duration{0} : longest_ + definition.lateness + std::chrono::seconds{1},
-                    attempt, symbols);
+    events_ = std::make_unique<Events>(
+        definition.lateness,
+        longest_ == Duration{0} ? Duration{0} : longest_ + definition.lateness + std::chrono::seconds{1}, attempt,
+        symbols);
     for (const Asked& asked : windows) events_->add_view(asked.window);
     return;
   }
@@ -117,7 +118,7 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vect
     else rows_.emplace<RowSide<float>>(make_rows<float>(windows, rows_only));
   }
   if (points && !rows_only) {
-    points_.emplace(definition.lateness);
+    points_ = std::make_unique<Points>(definition.lateness);
     for (const Asked& asked : windows) {
       if (asked.window.span == Span::points) points_->windows.emplace_back(asked.window, asked.demand, asked.declared);
       if (asked.window.accumulated() && definition.points)

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <variant>
@@ -63,7 +64,7 @@ class SignalHistory {
   bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
                    const RecordOrder& order, Time clock);
 
-  [[nodiscard]] bool counts_points() const noexcept { return points_.has_value(); }
+  [[nodiscard]] bool counts_points() const noexcept { return points_ != nullptr; }
   [[nodiscard]] Time next_due() const noexcept;
   template <class OnApplied>
   bool settle(Time clock, OnApplied&& on_applied) {
@@ -157,8 +158,8 @@ class SignalHistory {
   RowNumber advanced_ = std::numeric_limits<RowNumber>::min();  // the newest row when windows advanced last
   std::uint64_t changes_ = 0;                                   // how often rows closed, or records were applied
   std::variant<std::monostate, RowSide<float>, RowSide<double>> rows_;
-  std::optional<Points> points_;
-  std::optional<Events> events_;
+  std::unique_ptr<Points> points_;
+  std::unique_ptr<Events> events_;
 };
 
 }  // namespace tocsin::stream
