@@ -37,12 +37,6 @@ Time expiry(const RuleRun& run, const Life& life) { return life.last_known + run
 
 }  // namespace
 
-void AlertLifecycle::index_children() {
-  children_.clear();
-  for (std::size_t i = 0; i < pack_->rules.size(); ++i)
-    for (const RuleIndex parent : pack_->rules[i].yields_to) children_.emplace(parent, static_cast<RuleIndex>(i));
-}
-
 std::size_t AlertLifecycle::quota_of(const Rule& rule) noexcept {
   return static_cast<std::size_t>(rule.mode) * severities + static_cast<std::size_t>(rule.severity);
 }
@@ -143,19 +137,20 @@ AlertLifecycle::Parents AlertLifecycle::parents(RuleIndex index, Slot slot, cons
 
 // Includes children that are not due at this tick.
 void AlertLifecycle::explain_children(RuleIndex parent, const Call& call) {
-  const auto [from, to] = children_.equal_range(parent);
-  for (auto it = from; it != to; ++it) {
-    RuleRun& child = call.runs[static_cast<std::size_t>(it->second)];
+  for (std::size_t i = 0; i < pack_->rules.size(); ++i) {
+    if (std::ranges::find(pack_->rules[i].yields_to, parent) == pack_->rules[i].yields_to.end()) continue;
+    const auto index = static_cast<RuleIndex>(i);
+    RuleRun& child = call.runs[i];
     bool explained = false;
     for (auto& [slot, life] : child.lives()) {
       if (!life.on || !life.explained_by.empty()) continue;
-      life.explained_by = parents(it->second, slot, call.runs, call.topology).explained_by;
+      life.explained_by = parents(index, slot, call.runs, call.topology).explained_by;
       if (life.explained_by.empty()) continue;
       explained = true;
       release(child.rule(), life);
-      if (life.published) resolve(it->second, slot, life, ResolveReason::explained, call);
+      if (life.published) resolve(index, slot, life, ResolveReason::explained, call);
     }
-    if (explained) explain_children(it->second, call);
+    if (explained) explain_children(index, call);
   }
 }
 
