@@ -63,8 +63,8 @@ bool Evaluator::State::keep(NodeId id, const NodeStep& of) {
   const bool as_before = valued.has(id) && constant.has(id) == fresh_constant;
   const std::size_t n = fresh_constant ? 2 : values.members(of.level);
   const auto store = [&](auto kept, const auto& fresh) {
-    if (as_before && (n == 0 || std::memcmp(static_cast<const void*>(kept.data()), static_cast<const void*>(fresh.data()),
-                                            n * sizeof fresh[0]) == 0))
+    if (as_before && (n == 0 || std::memcmp(static_cast<const void*>(kept.data()),
+                                            static_cast<const void*>(fresh.data()), n * sizeof fresh[0]) == 0))
       return false;
     std::copy_n(fresh.begin(), n, kept.begin());
     return true;

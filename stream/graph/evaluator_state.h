@@ -31,17 +31,17 @@ struct Evaluator::State {
   const Topology* topology;
   Leaves* leaves;
   NodeValues values;
-  std::vector<GroupsAt> groups;           // by number, as the next
+  std::vector<GroupsAt> groups;  // by number, as the next
   std::vector<Leaves::Reading> readings;
-  std::size_t nodes = 0;                  // of the graph, when there was last room for them
-  NodeSet valued;                         // have the values of some tick
-  NodeSet constant;                       // all members but the first have one value
-  NodeSet written_out;                    // of these, those that hold it for all members, and not for the first two only
-  NodeSet dirty;                          // have not run since an argument changed, or not at all
-  NodeSet ready;                          // have the values of this tick
-  std::uint64_t version = 0;              // of the topology, at this tick
-  std::uint64_t texts = 0;                // of the leaves, at this tick
-  std::uint64_t computed = 0;             // nodes
+  std::size_t nodes = 0;       // of the graph, when there was last room for them
+  NodeSet valued;              // have the values of some tick
+  NodeSet constant;            // all members but the first have one value
+  NodeSet written_out;         // of these, those that hold it for all members, and not for the first two only
+  NodeSet dirty;               // have not run since an argument changed, or not at all
+  NodeSet ready;               // have the values of this tick
+  std::uint64_t version = 0;   // of the topology, at this tick
+  std::uint64_t texts = 0;     // of the leaves, at this tick
+  std::uint64_t computed = 0;  // nodes
   GroupFold fold;
   // The node that is computed: its values become those of its place if they differ.
   std::span<double> fresh_column;
