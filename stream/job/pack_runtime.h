@@ -10,6 +10,7 @@
 #include "stream/ports.h"
 #include "stream/rules/script_runtime.h"
 #include "stream/windows/retention.h"
+#include "stream/windows/scratch.h"
 
 namespace tocsin::stream {
 
@@ -24,10 +25,13 @@ class PackRuntime {
   // Of a job, or of the cluster, all that its windows need or the rows alone; all jobs have the same, which are found
   // once.
   [[nodiscard]] const std::shared_ptr<const Retention>& retained(std::string_view subject, bool rows_only);
+  // The working memory of their reductions.
+  [[nodiscard]] const std::shared_ptr<ReductionScratch>& scratch() const noexcept { return scratch_; }
 
  private:
   PackPtr pack_;
   ScriptRuntime scripts_;
+  std::shared_ptr<ReductionScratch> scratch_ = std::make_shared<ReductionScratch>();
   struct Retained {
     std::shared_ptr<const Retention> all, rows;
   };

@@ -74,7 +74,8 @@ Telemetry::Telemetry(const Telemetry& of, Position place, const PackChange& pack
 }
 
 void Telemetry::open_history() {
-  history_ = std::make_unique<History>(runtime_->retained(subject_, rows_only_), topology_, &symbols_);
+  history_ =
+      std::make_unique<History>(runtime_->retained(subject_, rows_only_), topology_, &symbols_, runtime_->scratch());
   intake_.open(*runtime_->pack(), *history_);
   coverage_.keep(signals());
   if (end_ != never) history_->end(end_);

@@ -20,7 +20,8 @@ bool counts_nothing(Op op, const WindowSpec& window) noexcept {
 
 }  // namespace
 
-History::State::State(std::shared_ptr<const Retention> retained, const Topology& of, const Symbols* symbols_of)
+History::State::State(std::shared_ptr<const Retention> retained, const Topology& of, const Symbols* symbols_of,
+                      std::shared_ptr<ReductionScratch> shared)
     : retention(std::move(retained)),
       table(*retention->table),
       topology(of),
@@ -28,7 +29,9 @@ History::State::State(std::shared_ptr<const Retention> retained, const Topology&
       signals(table.size()),
       plain(table.size()),
       step(retention->step),
-      gap(retention->gap) {
+      gap(retention->gap),
+      dues(table.size(), never),
+      scratch(shared ? std::move(shared) : std::make_shared<ReductionScratch>()) {
   for (std::uint32_t id = 0; id < table.size(); ++id)
     for (const Asked& need : retention->asked[id])
       if (need.window.span == WindowSpec::Span::earlier)
@@ -40,7 +43,7 @@ SignalHistory* History::State::open(SignalId signal) {
   if (!retention->wants(id)) return nullptr;
   if (signals[id]) return signals[id].get();
   signals[id] =
-      std::make_unique<SignalHistory>(table.all()[id], retention->asked[id], symbols, scratch, retention->rows_only);
+      std::make_unique<SignalHistory>(table.all()[id], retention->asked[id], symbols, *scratch, retention->rows_only);
   if (id != gap) plain[id] = signals[id]->plain();  // of step_gap most samples are made here
   if (end != never) signals[id]->end(end);
   kept.insert(std::upper_bound(kept.begin(), kept.end(), id), id);
@@ -64,8 +67,9 @@ bool History::State::fill_zeros(const WindowSpec& window, const SignalHistory* s
 History::History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows,
                  const Topology& topology, const Symbols* symbols, std::span<const NodeId> open)
     : History(std::make_shared<const Retention>(graph, reductions, windows, open), topology, symbols) {}
-History::History(std::shared_ptr<const Retention> retention, const Topology& topology, const Symbols* symbols)
-    : state_(std::make_unique<State>(std::move(retention), topology, symbols)) {}
+History::History(std::shared_ptr<const Retention> retention, const Topology& topology, const Symbols* symbols,
+                 std::shared_ptr<ReductionScratch> scratch)
+    : state_(std::make_unique<State>(std::move(retention), topology, symbols, std::move(scratch))) {}
 History::~History() = default;
 History::History(History&&) noexcept = default;
 
@@ -80,13 +84,14 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
   pass(clock);
   if (s.clock < s.due) return;
   for (const std::uint32_t id : s.kept) {
+    if (s.dues[id] > s.clock) continue;
     SignalHistory& signal = *s.signals[id];
-    if (signal.next_due() > s.clock) continue;
     signal.settle(s.clock, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
     if (signal.lags()) signal.advance(s.clock, s.attempt_start, s.end);
     s.let_go += signal.take_let_go();
+    s.dues[id] = signal.next_due();
   }
-  s.find_due();
+  s.due = std::ranges::min(s.dues);
 }
 
 void History::pass(Time clock) {

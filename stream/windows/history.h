@@ -23,6 +23,7 @@ namespace tocsin::stream {
 class Accumulators;
 class EarlierAttempts;
 class PointsView;
+struct ReductionScratch;
 struct Retention;
 
 // A point or an event when it enters the windows; it can trigger a record tick. `at` is its T: its own time if it was
@@ -59,7 +60,9 @@ class History {
   // `symbols`, which outlive this.
   History(const Graph& graph, std::span<const NodeId> reductions, std::span<const NodeId> windows,
           const Topology& topology, const Symbols* symbols = nullptr, std::span<const NodeId> open = {});
-  History(std::shared_ptr<const Retention> retention, const Topology& topology, const Symbols* symbols = nullptr);
+  // `scratch`: the working memory of its reductions, which histories of one thread can share; null: its own.
+  History(std::shared_ptr<const Retention> retention, const Topology& topology, const Symbols* symbols = nullptr,
+          std::shared_ptr<ReductionScratch> scratch = nullptr);
   ~History();
   History(History&&) noexcept;
 

@@ -38,13 +38,14 @@ struct History::State {
   const std::optional<std::uint32_t>&step, &gap;
 
   Time clock = long_ago;
-  Time due = never;  // no signal has anything due before
-  Time end = never;  // E, once known
+  Time due = never;        // no signal has anything due before
+  std::vector<Time> dues;  // by id, likewise
+  Time end = never;        // E, once known
   std::optional<Time> attempt_start;
   std::uint64_t let_go = 0;
   std::vector<EarlyArrival> early;
   Time earliest = never;  // the first of them
-  ReductionScratch scratch;
+  std::shared_ptr<ReductionScratch> scratch;
   Zeros zeros;
   Ages ages;
   EarlierViews earlier;
@@ -52,7 +53,8 @@ struct History::State {
   std::vector<Slot> gap_slots;
   std::vector<double> gap_values;
 
-  State(std::shared_ptr<const Retention> retained, const Topology& of, const Symbols* symbols_of);
+  State(std::shared_ptr<const Retention> retained, const Topology& of, const Symbols* symbols_of,
+        std::shared_ptr<ReductionScratch> shared);
 
   SignalHistory* find(SignalId id) const noexcept {
     return static_cast<std::size_t>(id) < signals.size() ? signals[static_cast<std::size_t>(id)].get() : nullptr;
@@ -115,7 +117,7 @@ struct History::State {
   Write write(std::uint32_t id, Points::Entry entry, Time time, Time arrival) {
     SignalHistory& signal = *open(static_cast<SignalId>(id));
     const bool in_time = signal.write(entry, time, now(arrival), members(signal, entry.slot));
-    due = std::min(due, signal.next_due());
+    wrote(id);
     arrive(id, entry.slot, arrival, entry.value);
     return in_time ? Write::taken : Write::late;
   }
@@ -126,7 +128,7 @@ struct History::State {
     SignalHistory& signal = *open(static_cast<SignalId>(id));
     const std::size_t many = members(signal, *std::max_element(slots.begin(), slots.end()));
     const std::size_t late = signal.write(slots, time, values, {now(arrival), order, many});
-    due = std::min(due, signal.next_due());
+    wrote(id);
     if (reached(arrival)) signal.arrivals.note(slots, arrival, values, many);
     else
       for (std::size_t i = 0; i < slots.size(); ++i) arrive(id, slots[i], arrival, static_cast<double>(values[i]));
@@ -164,9 +166,14 @@ struct History::State {
     return slot < values.size() && !is_absent(values[slot]);
   }
 
+  // Something of the signal was written.
+  void wrote(std::uint32_t id) {
+    dues[id] = signals[id]->next_due();
+    due = std::min(due, dues[id]);
+  }
   void find_due() {
-    due = never;
-    for (const std::uint32_t id : kept) due = std::min(due, signals[id]->next_due());
+    for (const std::uint32_t id : kept) dues[id] = signals[id]->next_due();
+    due = std::ranges::min(dues);
   }
 
   template <class V>

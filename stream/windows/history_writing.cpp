@@ -65,7 +65,7 @@ History::Write History::event(SignalId id, Slot slot, Time time, std::span<const
   s.fields.clear();
   for (const EventField& field : fields) s.fields.emplace_back(field.name, canonical(field.value));
   const bool in_time = signal->write_event(slot, std::min(time, arrival), s.fields, arrival, order, s.now(arrival));
-  s.due = std::min(s.due, signal->next_due());
+  s.wrote(static_cast<std::uint32_t>(id));
   s.arrive(static_cast<std::uint32_t>(id), slot, arrival, 0);
   return in_time ? Write::taken : Write::late;
 }
