@@ -14,6 +14,12 @@ inline constexpr std::uint32_t absent_bits_float = 0x7FEB5E17u;
 inline constexpr std::uint64_t absent_bits = 0x7FFD6BC2E0000000ull;
 inline constexpr float absent_float = std::bit_cast<float>(absent_bits_float);
 inline constexpr double absent = std::bit_cast<double>(absent_bits);
+template <class T>
+constexpr T absent_of = T{};
+template <>
+inline constexpr float absent_of<float> = absent_float;
+template <>
+inline constexpr double absent_of<double> = absent;
 inline constexpr double measured_nan = std::bit_cast<double>(0x7FF8000000000000ull);
 
 [[nodiscard]] constexpr bool is_absent(double x) noexcept { return std::bit_cast<std::uint64_t>(x) == absent_bits; }

@@ -12,13 +12,6 @@
 
 namespace tocsin::stream {
 
-template <class T>
-constexpr T absent_of = T{};
-template <>
-inline constexpr float absent_of<float> = absent_float;
-template <>
-inline constexpr double absent_of<double> = absent;
-
 // Closed rows, oldest first, in a ring: all members of a row side by side. Members that came later than a row are
 // absent in it. Owned by its Rows; what it gives lasts until the next row comes.
 template <class T>

@@ -22,55 +22,36 @@ bool in_a_row(std::span<const Slot> slots) noexcept {
 
 template <class T>
 Rows<T>::Rows(RowGrid grid, Duration lateness, Duration keep, bool counter)
-    : unit_(grid.length.count() / 4'000'000'000 + 1),
-      grid_(grid),
+    : grid_(grid),
       lateness_(lateness),
       keep_(keep),
-      counter_(counter),
+      closed_(static_cast<std::size_t>(keep / grid.length) + 2),
+      unit_(grid.length.count() / 4'000'000'000 + 1),
       most_open_(static_cast<std::size_t>((lateness + farthest_ahead) / grid.length) + 2),
-      closed_(static_cast<std::size_t>(keep / grid.length) + 2) {}
+      counter_(counter) {}
 
 template <class T>
-void Rows<T>::widen(Open& row, std::size_t members) {
-  row.values.resize(members, absent_of<T>);
-  row.offsets.resize(members, 0);
-}
-
-template <class T>
-typename Rows<T>::Open* Rows<T>::open(Time time, Time now, std::size_t members) {
-  for (std::size_t i = open_.size(); i-- > 0;) {
-    Open& row = open_[i];
-    if (time > row.end) break;
-    if (time > row.begin) {
-      if (now >= row.closes) return nullptr;
-      if (row.values.size() < members) widen(row, members);
-      return to(row);
-    }
-  }
+bool Rows<T>::open(Time time, Time now, std::size_t members) {
+  if (time > recent_.begin && time <= recent_.end && members <= recent_.members) return now < recent_.closes;
   const RowNumber number = grid_.number(time);
-  if (now >= grid_.end(number) + lateness_) return nullptr;
-  if (open_.size() >= most_open_) return nullptr;
-  const auto place =
-      std::lower_bound(open_.begin(), open_.end(), number, [](const Open& row, RowNumber n) { return row.number < n; });
   const Time end = grid_.end(number);
-  Open fresh{number, end - grid_.length, end, end + lateness_, {}, {}};
-  if (!spare_.empty()) {
-    fresh.values = std::move(spare_.back().values), fresh.offsets = std::move(spare_.back().offsets);
-    spare_.pop_back();
-  }
-  fresh.values.assign(members, absent_of<T>);
-  fresh.offsets.assign(members, 0);
-  Open& made = *open_.insert(place, std::move(fresh));
-  find_due();
-  return to(made);
+  if (now >= end + lateness_) return false;
+  std::size_t index = open_.size();
+  while (index > 0 && open_.number(index - 1) > number) --index;
+  const bool is_open = index > 0 && open_.number(index - 1) == number;
+  if (!is_open && open_.size() >= most_open_) return false;
+  if (members > open_.members()) open_.widen(members);
+  const auto row = is_open ? open_[index - 1] : open_.insert(number);
+  if (!is_open) find_due();
+  recent_ = {end - grid_.length, end, end + lateness_, row.values.data(), row.offsets.data(), row.values.size()};
+  return true;
 }
 
 template <class T>
 bool Rows<T>::write(Slot slot, Time time, Time now, T value, std::size_t members) {
-  Open* row = open(time, now, members);
-  if (row == nullptr) return false;
+  if (!open(time, now, members)) return false;
   if (is_absent(value)) return true;
-  merge(row->values[slot], row->offsets[slot], offset(row->begin, time), value);
+  merge(recent_.values[slot], recent_.offsets[slot], offset(recent_.begin, time), value);
   return true;
 }
 
@@ -78,16 +59,15 @@ template <class T>
 template <class V>
 std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time now, std::span<const V> values,
                            std::size_t members) {
-  Open* row = open(time, now, members);
-  if (row == nullptr) return slots.size();
-  const std::uint32_t at = offset(row->begin, time);
+  if (!open(time, now, members)) return slots.size();
+  const std::uint32_t at = offset(recent_.begin, time);
   if (slots.size() < 8 || !in_a_row(slots)) {
     for (std::size_t i = 0; i < slots.size(); ++i)
-      merge(row->values[slots[i]], row->offsets[slots[i]], at, static_cast<T>(values[i]));
+      merge(recent_.values[slots[i]], recent_.offsets[slots[i]], at, static_cast<T>(values[i]));
     return 0;
   }
-  T* kept = row->values.data() + slots[0];
-  std::uint32_t* offsets = row->offsets.data() + slots[0];
+  T* kept = recent_.values + slots[0];
+  std::uint32_t* offsets = recent_.offsets + slots[0];
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const T value = one_nan(static_cast<T>(values[i]));
     const bool later = (at > offsets[i]) | ((at == offsets[i]) & (bits(value) > bits(kept[i])));
@@ -102,9 +82,9 @@ template std::size_t Rows<double>::write(std::span<const Slot>, Time, Time, std:
 template std::size_t Rows<double>::write(std::span<const Slot>, Time, Time, std::span<const double>, std::size_t);
 
 template <class T>
-void Rows<T>::to_rates(Open& row) {
+void Rows<T>::to_rates(const typename OpenRows<T>::Row& row) {
   before_.resize(std::max(before_.size(), row.values.size()), Before{absent, 0});
-  const std::int64_t start = nanoseconds(row.begin);
+  const std::int64_t start = nanoseconds(grid_.end(row.number) - grid_.length);
   for (std::size_t slot = 0; slot < row.values.size(); ++slot) {
     if (row.offsets[slot] == 0) continue;
     const double value = static_cast<double>(row.values[slot]);
@@ -125,10 +105,8 @@ void Rows<T>::to_rates(Open& row) {
 template <class T>
 void Rows<T>::close_front() {
   const RowNumber removed = removed_next();
-  if (recent_.begin == open_.front().begin) recent_ = {};
-  Open row = std::move(open_.front());
-  open_.erase(open_.begin());
-  find_due();
+  const typename OpenRows<T>::Row row = open_[0];
+  if (recent_.values == row.values.data()) recent_ = {};
   if (counter_) to_rates(row);
   std::size_t used = row.values.size();
   while (used > 0 && is_absent(row.values[used - 1])) --used;
@@ -141,7 +119,8 @@ void Rows<T>::close_front() {
     drop_through(removed);
     closed_.push_back(row.number, row.values);
   }
-  if (spare_.empty()) spare_.push_back(std::move(row));
+  open_.pop_front();
+  find_due();
 }
 
 template <class T>
@@ -162,7 +141,7 @@ bool Rows<T>::close_next(Time clock) {
 template <class T>
 void Rows<T>::take(Rows& other) {
   dropped_through_ = other.dropped_through_;
-  open_ = std::move(other.open_);
+  open_ = std::exchange(other.open_, {});
   recent_ = std::exchange(other.recent_, {});
   find_due();
   closed_.swap_rows(other.closed_);
@@ -185,11 +164,7 @@ void Rows<T>::adopt(Rows& old, Time clock) {
 
 template <class T>
 std::size_t Rows<T>::retained_bytes() const noexcept {
-  std::size_t bytes = before_.capacity() * sizeof(Before) + closed_.retained_bytes();
-  for (const auto* rows : {&open_, &spare_})
-    for (const Open& row : *rows)
-      bytes += sizeof(Open) + row.values.capacity() * sizeof(T) + row.offsets.capacity() * sizeof(std::uint32_t);
-  return bytes;
+  return before_.capacity() * sizeof(Before) + closed_.retained_bytes() + open_.retained_bytes();
 }
 
 template <class T>
@@ -199,7 +174,7 @@ std::size_t Rows<T>::retained_samples() const noexcept {
     samples += static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [](T v) { return !is_absent(v); }));
   };
   for (std::size_t r = 0; r < closed_.size(); ++r) count(closed_[r].values);
-  for (const Open& row : open_) count(row.values);
+  for (std::size_t r = 0; r < open_.size(); ++r) count(open_[r].values);
   return samples;
 }
 

@@ -12,6 +12,7 @@
 #include "stream/values/time.h"
 #include "stream/values/value.h"
 #include "stream/windows/closed_rows.h"
+#include "stream/windows/open_rows.h"
 #include "stream/windows/row_grid.h"
 
 namespace tocsin::stream {
@@ -44,7 +45,7 @@ class Rows {
   // Closing the oldest row will remove the rows up to here.
   [[nodiscard]] RowNumber removed_next() const noexcept {
     return open_.empty() ? std::numeric_limits<RowNumber>::min()
-                         : std::min(open_.front().number, held_) - (keep_ / grid_.length + 1);
+                         : std::min(open_.number(0), held_) - (keep_ / grid_.length + 1);
   }
   // Closes the oldest row if it is due; it is then the newest of closed(). False: none is due.
   bool close_next(Time clock);
@@ -76,20 +77,15 @@ class Rows {
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 
  private:
-  struct Open {
-    RowNumber number;
-    Time begin, end, closes;  // (begin, end]
-    std::vector<T> values;
-    std::vector<std::uint32_t> offsets;  // of the sample's time within the row, in units; 0: none
-  };
-  Open* open(Time time, Time now, std::size_t members);
-  // Where in open_ the last sample's row has its values; no time lies in it if there is none.
+  // Where the last sample's row has its values; no time lies in it if there is none.
   struct Recent {
-    Time begin{}, end{}, closes{};
+    Time begin{}, end{}, closes{};  // (begin, end]
     T* values = nullptr;
     std::uint32_t* offsets = nullptr;
     std::size_t members = 0;
   };
+  // The row of this time as the recent one. False: it has closed, or no further row can be opened.
+  bool open(Time time, Time now, std::size_t members);
   [[nodiscard]] std::uint32_t offset(Time begin, Time time) const noexcept {
     const std::int64_t within = (time - begin).count();
     return static_cast<std::uint32_t>(unit_ == 1 ? within : (within + unit_ - 1) / unit_);
@@ -107,30 +103,24 @@ class Rows {
       kept = value;
     }
   }
-  Open* to(Open& row) noexcept {
-    recent_ = {row.begin, row.end, row.closes, row.values.data(), row.offsets.data(), row.values.size()};
-    return &row;
-  }
-  static void widen(Open& row, std::size_t members);
-  void to_rates(Open& row);
-  void find_due() noexcept { due_ = open_.empty() ? never : open_.front().closes; }
+  void to_rates(const typename OpenRows<T>::Row& row);
+  void find_due() noexcept { due_ = open_.empty() ? never : grid_.end(open_.number(0)) + lateness_; }
   void close_front();
   void drop_through(RowNumber number);
 
   Recent recent_;
-  std::int64_t unit_;  // ns; 1 for rows of at most 4 s, so that an offset fits in 32 bits
+  Time due_ = never;  // when the oldest open row closes
+  OpenRows<T> open_;
   RowGrid grid_;
   Duration lateness_, keep_;
-  bool counter_;
-  std::size_t most_open_;
-  RowNumber held_ = std::numeric_limits<RowNumber>::max();
-  Time due_ = never;  // when the oldest open row closes
   Marks marks_;
-  RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
-  std::vector<Open> open_;  // ascending
   ClosedRows<T> closed_;
+  RowNumber held_ = std::numeric_limits<RowNumber>::max();
+  RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
+  std::int64_t unit_;  // ns; 1 for rows of at most 4 s, so that an offset fits in 32 bits
+  std::size_t most_open_;
+  bool counter_;
   std::vector<std::uint8_t> ever_;
-  std::vector<Open> spare_;  // one that has closed, for its memory
   struct Before {
     double value;
     std::int64_t time;
