@@ -56,7 +56,7 @@ void Reader::unknown(const YAML::Node& key, const std::string& section, const st
   const std::string meant = stream::nearest(name, siblings);
   std::string elsewhere;
   if (section == "limits" && name == "subjects")
-    elsewhere = ": limit the jobs' state by limits.state_size instead, 350KiB for each small job";
+    elsewhere = ": limit the jobs' state by limits.state_size instead, 250KiB for each small job";
   for (const Section& other : sections())
     for (const Option& option : other.options)
       if (meant.empty() && option.name == name) elsewhere = fmt::format(" ({}?)", joined(other.name, option.name));

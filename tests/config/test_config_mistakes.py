@@ -22,7 +22,7 @@ MISTAKES = {
     "an option that was taken out": (BROKERS + "limits: {shard_threads: 4}\n", "2:10: there is no option limits.shard_threads"),
     "the limit that one of bytes replaced": (BROKERS + "limits: {subjects: 1000}\n",
                                              "2:10: there is no option limits.subjects: limit the jobs' state by "
-                                             "limits.state_size instead, 350KiB for each small job"),
+                                             "limits.state_size instead, 250KiB for each small job"),
     "a text for a list": ("kafka: {brokers: b:9092}\n", "1:18: kafka.brokers is a list: write [b:9092]"),
     "yes for true": (BROKERS + "alertmanager: {canary: yes}\n", "2:24: alertmanager.canary is true or false, and not 'yes'"),
     "a duration without unit": (BROKERS + "alertmanager: {resend: 60}\n",

@@ -188,7 +188,7 @@ TEST_CASE("a job's state grows with its age by the means of ten rows that its wi
   CHECK(old.saved - grown.saved < 100);
   CHECK(old.held - grown.held < 1'000);
 }
-TEST_CASE("a job of one record takes at most 350 KiB, however many there are") {
+TEST_CASE("a job of one record takes at most 200 KiB, however many there are") {
   const auto bytes = [](int jobs) {
     Log log;
     log.sample("warm", 0);
@@ -198,8 +198,8 @@ TEST_CASE("a job of one record takes at most 350 KiB, however many there are") {
     for (int s = 41; s < 120; ++s) log.beat(s);
     return (heap().bytes - before.bytes) / static_cast<std::size_t>(jobs);
   };
-  CHECK(bytes(10) < 350 * 1024);
-  CHECK(bytes(100) < 350 * 1024);
+  CHECK(bytes(10) < 200 * 1024);
+  CHECK(bytes(100) < 200 * 1024);
 }
 TEST_CASE("a second of a job of 8 ranks computes few nodes, and one in silence next to none") {
   Log log;
