@@ -60,8 +60,11 @@ class Agent {
     for (const auto& entry : fs::directory_iterator{options_.state, error})
       if (wrap::names_a_run(entry.path().filename().string())) runs.push_back(entry.path());
     std::ranges::sort(runs);
-    for (const fs::path& run : runs)
-      if (auto job = RecordedJob::unfinished_in(run)) add(run, std::move(*job));
+    for (const fs::path& run : runs) {
+      auto job = RecordedJob::unfinished_in(run);
+      if (!job) ::fprintf(stderr, "tocsin: %s\n", job.error().message.c_str());
+      else if (*job) add(run, std::move(**job));
+    }
   }
 
   void look() {

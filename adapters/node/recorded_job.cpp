@@ -45,9 +45,15 @@ stream::Result<void> RecordedJob::prepare(const fs::path& run, const JobDescript
   return directory->write(description_name, to_text(job));
 }
 
-std::optional<JobDescription> RecordedJob::unfinished_in(const fs::path& run) {
+stream::Result<std::optional<JobDescription>> RecordedJob::unfinished_in(const fs::path& run) {
   const auto text = journal::read_whole(run / description_name);
-  return text ? description_from(*text) : std::nullopt;
+  if (!text && text.error().code == stream::Errc::not_found) return std::optional<JobDescription>{};
+  auto job = text ? description_from(*text) : std::nullopt;
+  if (job) return job;
+  const std::string why = text ? (run / description_name).string() + " is damaged" : text.error().message;
+  return stream::Error{stream::Errc::malformed, why + "; the job recorded there is not continued: `tocsin forward " +
+                                                    run.string() + " --to ADDRESS` sends its records, then remove " +
+                                                    run.string()};
 }
 
 RecordedJob::RecordedJob(fs::path run, JobDescription job, std::uint64_t journal_bytes, const wrap::RunClock& clock,

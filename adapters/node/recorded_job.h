@@ -26,8 +26,8 @@ class RecordedJob {
 
   // Makes the directory and what is beside the journal; before the rest.
   [[nodiscard]] static stream::Result<void> prepare(const std::filesystem::path& run, const JobDescription& job);
-  // Of a directory in which a job is not recorded and sent to its end.
-  [[nodiscard]] static std::optional<JobDescription> unfinished_in(const std::filesystem::path& run);
+  // Of a directory in which a job is not recorded and sent to its end; nothing: it is, or was never begun.
+  [[nodiscard]] static stream::Result<std::optional<JobDescription>> unfinished_in(const std::filesystem::path& run);
 
   void start(const wrap::Signals& signals, stream::Time now);
   void poll(const wrap::Signals& signals, stream::Time now);

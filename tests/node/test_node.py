@@ -40,10 +40,14 @@ class Node(ServiceCase):
         self.job = f"test-{os.getpid()}-{self.id().rsplit('_', 1)[-1]}"
 
     def agent(self):
-        agent = self.start(TOCSIN, "node", "--to", f"http://127.0.0.1:{self.port}", "--job", self.job, "--state", self.folder / "state")
+        with open(self.folder / "agent.log", "a", encoding="utf-8") as log:
+            agent = self.start(TOCSIN, "node", "--to", f"http://127.0.0.1:{self.port}", "--job", self.job, "--state", self.folder / "state", stderr=log)
         self.addCleanup(agent.wait)
         self.addCleanup(agent.terminate)
         return agent
+
+    def log(self):
+        return (self.folder / "agent.log").read_text()
 
     def rank(self, rank, of, *command):
         return self.start(*command, env={"PATH": os.environ["PATH"], "RANK": str(rank), "WORLD_SIZE": str(of), "TOCSIN_JOB": self.job, **self.meeting})
@@ -91,6 +95,22 @@ class Node(ServiceCase):
             self.assertEqual(second.returncode, 2)
             self.assertIn(why, second.stderr)
             self.assertIn("--state", second.stderr)
+
+    def test_a_description_that_cannot_be_used_is_reported_and_the_agent_goes_on(self):
+        damaged, unreadable = (self.folder / "state" / f"20260101T00000{second}Z-1" for second in (1, 2))
+        damaged.mkdir(parents=True)
+        (damaged / "node.json").write_text('{"by": 0, "job"')
+        (unreadable / "node.json").mkdir(parents=True)
+        (self.folder / "state" / "20260101T000003Z-1").mkdir()      # its job was recorded and sent to the end
+        self.agent()
+        self.rank(0, 1, "sleep", 600)
+        wait_for(lambda: "tocsin: records job" in self.log(), 30, "the job")
+        for run, why in ((damaged, "damaged"), (unreadable, "cannot open")):
+            line, = (line for line in self.log().splitlines() if str(run) in line)
+            self.assertIn(f"{run}/node.json", line)
+            self.assertIn(why, line)
+            self.assertIn(f"`tocsin forward {run} --to ADDRESS`", line)
+        self.assertNotIn("20260101T000003Z-1", self.log())
 
     def test_the_alert_names_the_rank_that_loops_and_where(self):
         if why := why_not_traced(PYTHON):
