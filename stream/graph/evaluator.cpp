@@ -11,6 +11,7 @@ namespace tocsin::stream {
 // Another graph size, topology or number of texts: what was computed before it may be other values.
 void Evaluator::State::resize() {
   const bool moved = version != topology->version(), grown = nodes < graph->size();
+  const std::size_t had = std::min(nodes, graph->size());  // the others have not run
   if (grown) {
     nodes = graph->size();
     for (NodeSet* set : {&valued, &constant, &written_out, &ready}) set->resize(nodes);
@@ -20,7 +21,7 @@ void Evaluator::State::resize() {
   const std::uint64_t known = leaves->texts();
   if (moved || known != texts) {
     version = topology->version(), texts = known;
-    for (std::size_t i = 0; i < graph->size(); ++i) {
+    for (std::size_t i = 0; i < had; ++i) {
       const auto id = static_cast<NodeId>(i);
       const NodeStep& of = graph->step(id);
       if (!(moved ? of.source != Source::nothing : of.source == Source::texts)) continue;
