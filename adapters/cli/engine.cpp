@@ -218,7 +218,6 @@ dsl::Budgets budgets_of(const RunOptions& options) {
 // logs are late.
 Result<stream::LoadedPack> first_pack_of(const RunOptions& options, packs::PackStore& store) {
   constexpr std::size_t most_entries = 1000;
-  if (options.ahead) store.add(*options.ahead);
   if (!options.pack && options.rules.empty())
     if (const auto named = journal::first_pack(options.journal, most_entries); named && *named) {
       store.prepare((*named)->hash, (*named)->text);

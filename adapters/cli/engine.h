@@ -17,11 +17,10 @@ struct RunOptions {
   std::filesystem::path journal;
   // Directories; given: their pack holds for the whole log; empty: the log's own packs, else the shipped ones.
   std::vector<std::string> rules;
-  std::optional<stream::LoadedPack> pack;   // the same, compiled already
-  std::optional<stream::LoadedPack> ahead;  // which the log probably names
-  std::filesystem::path alerts;             // JSON lines, a transition or verdict each; "-": standard output
-  double speed = 0;                         // times real time; 0: as fast as it goes
-  bool follow = false;                      // wait for more until the seal
+  std::optional<stream::LoadedPack> pack;  // the same, compiled already
+  std::filesystem::path alerts;            // JSON lines, a transition or verdict each; "-": standard output
+  double speed = 0;                        // times real time; 0: as fast as it goes
+  bool follow = false;                     // wait for more until the seal
   bool resume = false;     // keep snapshots and the alert history beside the journal, and go on from them
   bool quiet = false;      // nothing on the terminal
   bool to_stdout = false;  // alerts and verdicts as text: else on stderr

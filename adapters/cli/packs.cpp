@@ -41,11 +41,6 @@ stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>
   return refusal(outcome, rules->places);
 }
 
-std::optional<stream::LoadedPack> logged_pack_from(const std::vector<std::string>& directories) {
-  const auto rules = read_rules(directories);
-  return rules ? packs::compile(rules->files, {}, packs::Origin::log).pack : std::nullopt;
-}
-
 stream::Result<stream::LoadedPack> load_tested_pack_from(const std::vector<std::string>& directories,
                                                          const std::function<bool()>& stop) {
   const auto rules = read_rules(directories);

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,8 +29,6 @@ struct RuleFiles {
 // Of several directories one pack.
 [[nodiscard]] stream::Result<stream::LoadedPack> load_pack_from(const std::vector<std::string>& directories,
                                                                 const dsl::Budgets& budgets = {});
-// As an engine compiles it that finds it in a log.
-[[nodiscard]] std::optional<stream::LoadedPack> logged_pack_from(const std::vector<std::string>& directories);
 // The same for a reload: its cases must pass, too, as under `tocsin test`. Those of the shipped rules are tried where
 // there are no others: a site's rules may fire in them. `stop` ends it between two cases.
 [[nodiscard]] stream::Result<stream::LoadedPack> load_tested_pack_from(const std::vector<std::string>& directories,

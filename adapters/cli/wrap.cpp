@@ -4,8 +4,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
-#include <utility>
 
 #include "adapters/cli/commands.h"
 #include "adapters/cli/engine.h"
@@ -72,12 +70,9 @@ int run_wrap(const WrapArguments& arguments) {
     return wrap::wrap(options, forwarding_engine(to));
   }
   if (!receivers->empty()) options.engine_wait += std::chrono::seconds{10};
-  std::optional<stream::LoadedPack> ahead;
-  options.prepare_engine = [&rules = rules, &ahead] { ahead = logged_pack_from(rules); };
-  return wrap::wrap(options, [&receivers = *receivers, verbose = verbose, &ahead](const std::filesystem::path& journal,
-                                                                                  const wrap::EngineOptions& engine) {
+  return wrap::wrap(options, [&receivers = *receivers, verbose = verbose](const std::filesystem::path& journal,
+                                                                          const wrap::EngineOptions& engine) {
     RunOptions run;
-    run.ahead = std::exchange(ahead, std::nullopt);
     run.journal = journal;
     run.follow = run.resume = run.wrapped = true;
     run.verbose = verbose;

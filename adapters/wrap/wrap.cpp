@@ -109,7 +109,6 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
                         return Recorder{setup}.run();
                       }};
   Supervisor judge{"tocsin-engine", {alive.read.get()}, notes.writer(), [&](unsigned restarts) {
-                     if (restarts == 0 && options.prepare_engine) options.prepare_engine();
                      if (!wait_for_journal(setup.directory, alive.read.get())) return engine_refused;
                      return engine(setup.directory, EngineOptions{setup.job, alive.read.get(), restarts});
                    }};
@@ -117,7 +116,6 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   // The recorder is on its way to the first frame while the rest is prepared.
   recorder.start(signals, setup.clock.now());
   ready.write.close();
-  judge.start(signals, setup.clock.now());
   Terminal terminal;
   Child child =
       prepare_child(options.command, {options.modules.string(), std::move(nccl.variables)}, terminal, signals);
@@ -130,6 +128,7 @@ int wrap(const WrapOptions& options, const EngineEntry& engine) {
   PassThrough pass{{setup.clock, signals, terminal, notes, out, err, recorder, judge, state, control.get(),
                     static_cast<bool>(options.reload)}};
   if (child.exec_error != 0) pass.say("cannot run " + options.command.front() + ": " + ::strerror(child.exec_error));
+  judge.start(signals, setup.clock.now());
   pass.run(child);
   terminal.restore();
   pass.settle(options.recorder_wait, options.engine_wait, [&] { alive.write.close(); });

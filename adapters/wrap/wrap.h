@@ -50,9 +50,6 @@ struct WrapOptions {
   // The pack that holds from the start, as text: it is on the way to the command, so it must not take a millisecond.
   // None: the journal has no pack, and its reader brings one.
   std::function<stream::Result<PackRecord>()> first_pack;
-  // What the engine's process does first, while the recorder begins the journal: loading rules takes longer than many
-  // commands.
-  std::function<void()> prepare_engine;
   // Loads and validates the rules at a SIGHUP, in a process of its own. Without it SIGHUP goes to the command.
   std::function<stream::Result<PackRecord>()> reload;
 
