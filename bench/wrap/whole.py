@@ -9,6 +9,7 @@ the trace slows down: when the command was started, when the recorder had writte
 alerts (its rules are loaded then), and the end of the recorder, of the engine and of wrap.
 """
 import argparse
+import math
 import os
 import pathlib
 import re
@@ -49,7 +50,7 @@ def run(program, scratch, cold):
 
 def show(program, kind, runs):
     def figures(values):
-        return f"median {statistics.median(values):6.1f} ms  p95 {sorted(values)[int(0.95 * (len(values) - 1))]:6.1f} ms"
+        return f"median {statistics.median(values):6.1f} ms  p95 {sorted(values)[math.ceil(0.95 * len(values)) - 1]:6.1f} ms"
     wall, cpu = zip(*runs)
     print(f"{program}  {kind:4}  wall {figures(wall)}  CPU {figures(cpu)}  ({len(runs)} runs)")
 
@@ -72,7 +73,7 @@ def phases(program, scratch):
                                   ("end", "wrap", "exit_group")):
             if process == of and begins in call:
                 found.setdefault(phase, 1000 * (float(at) - first))
-        if process != "wrap" and call.startswith("execve") and call.endswith("= 0"):
+        if not process and call.startswith(("execve", "<... execve resumed>")) and call.endswith("= 0"):
             found.setdefault("command: begin", 1000 * (float(at) - first))
     return found
 
