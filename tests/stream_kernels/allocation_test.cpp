@@ -4,6 +4,7 @@
 #include <array>
 
 #include "stream/graph/evaluator.h"
+#include "stream/windows/rows.h"
 
 using namespace tocsin::stream;
 
@@ -137,4 +138,19 @@ TEST_CASE(
     evaluator.forget_above(mark);
   }
   CHECK(allocated == 0);
+}
+
+TEST_CASE(
+    "members that are learned one by one have room in an open row that grows in proportion, and their values stay") {
+  Rows<float> rows{{std::chrono::seconds{1}}, std::chrono::seconds{2}, std::chrono::seconds{60}, false};
+  const Time time = at_nanoseconds(1'500'000'000);
+  constexpr Slot members = 4'096;
+  const auto before = allocations_so_far;
+  for (Slot slot = 0; slot < members; ++slot)
+    REQUIRE(rows.write(slot, time, time, static_cast<float>(slot), slot + std::size_t{1}));
+  CHECK(allocations_so_far - before < 60);
+  REQUIRE(rows.close_next(at_nanoseconds(4'000'000'000)));
+  const auto values = rows.closed()[0].values;
+  REQUIRE(values.size() == members);
+  for (Slot slot = 0; slot < members; ++slot) REQUIRE(values[slot] == static_cast<float>(slot));
 }
