@@ -1,7 +1,7 @@
 // What the engine costs, on one core: a tick of the whole pack at 1,024 ranks and at 8, compiled and scripted, 1 to 64
-// copies of the pack; a second of a job in training, and of a quiet one; 4,000 jobs of 8 ranks; an hour of 1,024 ranks
+// copies of the pack; a second of a job in training, and of a quiet one; an hour of 1,024 ranks
 // × 20 signals replayed; what a change of the pack costs a running job. Repeat with: build/release/bench/bench_engine
-// [--quick] [--ranks N] [tick] [second] [jobs] [copies] [scripted] [replay] [reload] TOCSIN_RULES names other rules
+// [--quick] [--ranks N] [tick] [second] [copies] [scripted] [replay] [reload] TOCSIN_RULES names other rules
 // than the shipped ones.
 #include <fmt/format.h>
 
@@ -28,16 +28,6 @@ using bench::rank_signals;
 using stream::Time;
 
 double microseconds(Clock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); }
-
-class Nowhere final : public stream::AlertSink {
- public:
-  void transition(const stream::AlertTransition& t) override {
-    if (++transitions == 1) first = t.rule + ": " + t.shows;
-  }
-  void verdict(const stream::Verdict&) override {}
-  std::uint64_t transitions = 0;
-  std::string first;
-};
 
 // A rule's name where it stands for the rule: what it is called, who is built on it, who yields to it.
 std::string renamed(const std::string& text, const std::vector<std::string>& names, const std::string& suffix) {
@@ -109,7 +99,7 @@ class NextPack final : public stream::PackSource {
   stream::LoadedPack pack_;
 };
 
-using Engine = bench::Engine<Nowhere>;
+using Engine = bench::Engine<bench::Transitions>;
 
 // The beat that carries the clock past a tick, less a beat that carries it past none, is what the tick costs.
 double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) {
@@ -140,9 +130,8 @@ double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) 
     std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
     return values[values.size() / 2];
   };
-  if (engine.sink.transitions > 0)
-    fmt::print("  ({} transitions: the load is not quiet; the first: {})\n", engine.sink.transitions,
-               engine.sink.first);
+  if (engine.sink.count > 0)
+    fmt::print("  ({} transitions: the load is not quiet; the first: {})\n", engine.sink.count, engine.sink.first);
   return median(ticks) - median(others);
 }
 
@@ -172,44 +161,6 @@ void second_of(unsigned ranks, unsigned warm) {
   fmt::print("a quiet second of {} ranks: {:.2f} us\n", ranks, microseconds(quiet) / measured);
 }
 
-std::size_t resident_bytes() {
-  std::size_t all = 0, resident = 0;
-  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%zu %zu", &all, &resident) != 2) resident = 0;
-    std::fclose(file);
-  }
-  return resident * 4096;
-}
-
-// Many jobs, whose messages alternate: what one of them costs a second, and how much memory.
-void many_jobs(unsigned jobs, unsigned ranks, unsigned warm) {
-  Engine engine{load(shipped_files())};
-  const auto beat = Load::beat();
-  const std::size_t before = resident_bytes();
-  std::vector<Load> loads;
-  for (unsigned job = 0; job < jobs; ++job)
-    loads.emplace_back(ranks, gpu_signals, rank_signals, "job" + std::to_string(job));
-  for (const Load& load : loads)
-    for (const auto& m : load.start()) engine.consume(m, begin);
-  Clock::duration samples{}, beats{};
-  const unsigned measured = 30;
-  for (unsigned s = 1; s <= warm + measured; ++s) {
-    const Time now = begin + std::chrono::seconds{s};
-    std::vector<std::vector<std::byte>> messages;
-    for (const Load& load : loads)
-      for (auto& m : load.second_of(s)) messages.push_back(std::move(m));
-    auto start = Clock::now();
-    for (const auto& m : messages) engine.consume(m, now + std::chrono::milliseconds{1});
-    if (s > warm) samples += Clock::now() - start;
-    start = Clock::now();
-    engine.consume(beat, now + std::chrono::seconds{1});
-    if (s > warm) beats += Clock::now() - start;
-  }
-  fmt::print("{} jobs of {} ranks, a second of one, ticks and rows: {:.1f} us; the samples besides: {:.1f} us\n", jobs,
-             ranks, microseconds(beats) / measured / jobs, microseconds(samples) / measured / jobs);
-  fmt::print("  memory of one: {} KB\n", (resident_bytes() - before) / jobs / 1024);
-}
-
 void replay(unsigned ranks, unsigned seconds) {
   const Load load_of{ranks, gpu_signals, rank_signals};
   std::vector<std::vector<std::byte>> start = load_of.start();
@@ -233,7 +184,7 @@ void replay(unsigned ranks, unsigned seconds) {
   fmt::print(
       "replay of {} s, {} ranks x 20 signals: {:.2f} s, {:.0f} x real time, {:.1f} M samples/s; {} transitions\n",
       seconds, ranks, took, seconds / took, static_cast<double>(load_of.samples_per_second()) * seconds / took / 1e6,
-      engine.sink.transitions);
+      engine.sink.count);
 }
 
 // A change to a pack with one rule more: the longest time for one entry in the 30 s from there on, and in the 30 s
@@ -288,12 +239,12 @@ Chosen choose(int argc, char** argv) {
     if (argument == "--quick") chosen.quick = true;
     else if (argument == "--seconds" && i + 1 < argc) chosen.seconds = static_cast<unsigned>(std::atoi(argv[++i]));
     else if (argument == "--ranks" && i + 1 < argc) chosen.ranks = static_cast<unsigned>(std::atoi(argv[++i]));
-    else if (argument == "tick" || argument == "second" || argument == "jobs" || argument == "copies" ||
-             argument == "scripted" || argument == "replay" || argument == "reload")
+    else if (argument == "tick" || argument == "second" || argument == "copies" || argument == "scripted" ||
+             argument == "replay" || argument == "reload")
       chosen.names.push_back(argument);
     else
       std::fprintf(stderr,
-                   "usage: bench_engine [--quick] [--seconds N] [--ranks N] [tick] [second] [jobs] [copies] [scripted] "
+                   "usage: bench_engine [--quick] [--seconds N] [--ranks N] [tick] [second] [copies] [scripted] "
                    "[replay] [reload]\n"),
           std::exit(2);
   }
@@ -316,7 +267,6 @@ int main(int argc, char** argv) {
   }
   if (chosen("second"))
     for (const unsigned size : {8u, ranks}) second_of(size, warm);
-  if (chosen("jobs")) many_jobs(chosen.quick ? 200 : 4000, 8, warm);
   if (chosen("tick") || chosen("copies") || chosen("scripted")) {
     const double one = tick_cost(1, false, ranks, warm);
     fmt::print("a tick of the whole pack, all periodic rules due, {} ranks: {:.0f} us; 8 ranks: {:.0f} us\n", ranks,

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,16 @@ inline stream::LoadedPack load_pack(const dsl::PackFiles& files, const dsl::Budg
   }
   return {loaded.pack, dsl::compile_text(files).extraction};
 }
+
+// Counts what is reported, and keeps the first of it: most loads are healthy.
+struct Transitions final : stream::AlertSink {
+  void transition(const stream::AlertTransition& t) override {
+    if (++count == 1) first = t.subject + ": " + t.rule + ": " + t.shows;
+  }
+  void verdict(const stream::Verdict&) override {}
+  std::uint64_t count = 0;
+  std::string first;
+};
 
 // A shard, and how its log is read: the positions of messages are their numbers.
 template <class Sink>

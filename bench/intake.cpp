@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/engine.h"
 #include "bench/machine.h"
 #include "bench/messages.h"
 #include "dsl/load/loader.h"
@@ -27,12 +28,6 @@ using stream::Time;
 
 constexpr unsigned ranks = 1000, signals = 50;
 const Time begin = stream::at_nanoseconds(1'780'000'000'000'000'000);
-
-class Nowhere final : public stream::AlertSink {
- public:
-  void transition(const stream::AlertTransition&) override {}
-  void verdict(const stream::Verdict&) override {}
-};
 
 double cpu_seconds() {
   timespec t{};
@@ -90,7 +85,7 @@ Messages second(unsigned s, unsigned members, unsigned width) {
 }
 
 void measure(unsigned members, unsigned width, double target, unsigned measured) {
-  Nowhere sink;
+  bench::Transitions sink;
   stream::Shard shard{pack(), nullptr, sink};
   schemas::Decoder decoder;
   std::uint64_t at = 0;
@@ -128,7 +123,7 @@ void measure(unsigned members, unsigned width, double target, unsigned measured)
 // Of so many ranks each is learned by a message of its own: microseconds a message, which may not grow with their
 // number.
 double learned(unsigned count) {
-  Nowhere sink;
+  bench::Transitions sink;
   stream::Shard shard{pack(), nullptr, sink};
   schemas::Decoder decoder;
   double spent = 0;

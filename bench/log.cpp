@@ -25,16 +25,6 @@ using bench::begin;
 using stream::Time;
 using namespace std::chrono_literals;
 
-class Nowhere final : public stream::AlertSink {
- public:
-  void transition(const stream::AlertTransition& t) override {
-    if (++transitions == 1) first = t.subject + ": " + t.rule + ": " + t.shows;
-  }
-  void verdict(const stream::Verdict&) override {}
-  std::uint64_t transitions = 0;
-  std::string first;
-};
-
 struct Run {
   unsigned jobs = 400, ranks = 8, age = 400, seconds = 30;
 };
@@ -101,7 +91,7 @@ std::size_t heap_in_use() {
 }
 
 void measure(const Run& run, bool scattered) {
-  bench::Engine<Nowhere> engine{bench::load_pack(bench::pack_files(TOCSIN_SOURCE_DIR "/rules"))};
+  bench::Engine<bench::Transitions> engine{bench::load_pack(bench::pack_files(TOCSIN_SOURCE_DIR "/rules"))};
   Log log{run, scattered};
   const std::size_t before = heap_in_use();
   for (const bench::Load& load : log.loads())
@@ -129,8 +119,8 @@ void measure(const Run& run, bool scattered) {
       "{} KB a job; {} transitions\n",
       scattered ? "as a log comes" : "grouped", static_cast<double>(count) / took / 1e6, took / run.seconds / n * 1e6,
       std::chrono::duration<double>(beats).count() / run.seconds / n * 1e6, took / run.seconds * 100,
-      (heap_in_use() - before) / run.jobs / 1024, engine.sink.transitions);
-  if (engine.sink.transitions > 0) fmt::print("  the first transition: {}\n", engine.sink.first);
+      (heap_in_use() - before) / run.jobs / 1024, engine.sink.count);
+  if (engine.sink.count > 0) fmt::print("  the first transition: {}\n", engine.sink.first);
 }
 
 }  // namespace

@@ -26,12 +26,7 @@ using stream::Time;
 
 double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
 
-class Nowhere final : public stream::AlertSink {
-  void transition(const stream::AlertTransition&) override {}
-  void verdict(const stream::Verdict&) override {}
-};
-
-using Engine = bench::Engine<Nowhere>;
+using Engine = bench::Engine<bench::Transitions>;
 
 struct Saved {
   stream::Shard::Sections sections;
