@@ -152,7 +152,7 @@ Result<void> make_private(const fs::path& directory) {
   return io_error("make the directory", directory, errno);
 }
 
-bool only_ours(const fs::path& directory) {
+bool only_writable_by(uid_t user, const fs::path& directory) {
   std::error_code relative, error;  // of a directory without a name; of one that is not there
   for (fs::path path : {fs::absolute(directory, relative), fs::canonical(directory, error)})
     for (bool itself = true;; itself = false, path = path.parent_path()) {
@@ -160,7 +160,7 @@ bool only_ours(const fs::path& directory) {
       if (relative || error || ::lstat(path.c_str(), &found) != 0) return false;
       const bool others_write = !S_ISLNK(found.st_mode) && (found.st_mode & (S_IWGRP | S_IWOTH)) != 0;
       const bool keeps_names = !itself && (found.st_mode & S_ISVTX) != 0;  // as /tmp: others cannot rename what is ours
-      if (found.st_uid != ::geteuid() && (itself || found.st_uid != 0)) return false;
+      if (found.st_uid != user && found.st_uid != 0) return false;
       if (others_write && !keeps_names) return false;
       if (path == path.root_path()) break;
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -71,9 +72,8 @@ class OpenDirectory {
 
 // Makes the directory and what leads to it, private to the user; one that exists stays as it is.
 [[nodiscard]] stream::Result<void> make_private(const std::filesystem::path& directory);
-// Whether we own the directory and nobody else may write it, and only root or we can replace what leads to it,
-// links included.
-[[nodiscard]] bool only_ours(const std::filesystem::path& directory);
+// Whether nobody but root and this user can write the directory, or replace what leads to it, links included.
+[[nodiscard]] bool only_writable_by(uid_t user, const std::filesystem::path& directory);
 
 [[nodiscard]] stream::Error io_error(const std::string& what, const std::filesystem::path& path, int error_number);
 stream::Result<void> write_all(const File& file, const std::filesystem::path& path, std::string_view content);

@@ -24,16 +24,23 @@ namespace fs = std::filesystem;
 using journal::OpenDirectory;
 constexpr std::uint64_t most_bytes = 256 << 20;
 
-// The directory; an error: it is not there, or not ours alone. What it holds is run.
-stream::Result<OpenDirectory> open_ours(const fs::path& path) {
+// The directory; an error: it is not there, or somebody else can write it. Its content is executed.
+stream::Result<OpenDirectory> open_of(uid_t user, const fs::path& path) {
   auto opened = OpenDirectory::open(path);
-  if (opened && !journal::only_ours(path)) return stream::Error{stream::Errc::refused, "others may write it"};
+  if (opened && !journal::only_writable_by(user, path))
+    return stream::Error{stream::Errc::refused, "others may write it"};
   return opened;
 }
 
-bool only_ours(const journal::File& file) {
+bool only_writable_by(uid_t user, const journal::File& file) {
   struct stat found {};
-  return ::fstat(file.get(), &found) == 0 && found.st_uid == ::geteuid() && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  return ::fstat(file.get(), &found) == 0 && (found.st_uid == user || found.st_uid == 0) &&
+         (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+uid_t owner_of_program() {
+  struct stat found {};
+  return ::stat("/proc/self/exe", &found) == 0 ? found.st_uid : 0;
 }
 
 std::string checksum(std::string_view program, std::string_view bytes) {
@@ -49,6 +56,15 @@ fs::path cache_directory() {
     return fs::path{given} / "tocsin";
   const char* home = std::getenv("HOME");
   return home != nullptr && *home == '/' ? fs::path{home} / ".cache/tocsin" : fs::path{};
+}
+
+fs::path shipped_directory() {
+  std::error_code error;
+  const auto program = fs::read_symlink("/proc/self/exe", error);
+  if (!error)
+    for (const char* beside : {"compiled", "../share/tocsin/compiled"})
+      if (auto path = program.parent_path() / beside; fs::exists(path, error)) return path;
+  return {};
 }
 
 std::string program_hash() {
@@ -73,21 +89,27 @@ std::string program_hash() {
 }
 
 std::optional<std::string> PatternCache::find(std::string_view name) {
-  const auto directory = open_ours(directory_);
+  if (auto shipped = read(shipped_, owner_of_program(), name)) return shipped;
+  return read(directory_, ::geteuid(), name);
+}
+
+std::optional<std::string> PatternCache::read(const fs::path& from, uid_t user, std::string_view name) const {
+  if (from.empty()) return std::nullopt;
+  const auto directory = open_of(user, from);
   const auto file = directory ? directory->open(std::string{name}, O_RDONLY) : directory.error();
-  if (!file || !only_ours(*file) || file->size() > most_bytes) return std::nullopt;
+  if (!file || !only_writable_by(user, *file) || file->size() > most_bytes) return std::nullopt;
   auto bytes = directory->read(std::string{name});
   const std::size_t sum = checksum({}, {}).size();
   if (!bytes || bytes->size() < sum || program_.empty() ||
       checksum(program_, std::string_view{*bytes}.substr(sum)) != bytes->substr(0, sum))
     return std::nullopt;
-  ::futimens(file->get(), nullptr);  // it was used: others go first
+  if (&from == &directory_) ::futimens(file->get(), nullptr);  // it was used: others go first
   return bytes->substr(sum);
 }
 
 void PatternCache::keep(std::string_view name, std::string_view bytes) {
   if (directory_.empty() || program_.empty() || !journal::make_private(directory_)) return;
-  const auto directory = open_ours(directory_);
+  const auto directory = open_of(::geteuid(), directory_);
   if (!directory) return;
   (void)directory->write(std::string{name}, checksum(program_, bytes).append(bytes));
   forget_oldest();

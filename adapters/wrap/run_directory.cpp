@@ -53,7 +53,7 @@ fs::path run_directory(const fs::path& state, stream::Time start, pid_t pid) {
 stream::Result<void> make_run_directory(const fs::path& directory, const fs::path& shared) {
   const bool is_shared = directory.parent_path() == shared;
   auto made = is_shared ? journal::make_private(shared) : stream::Result<void>{};
-  if (made && is_shared && !journal::only_ours(shared))
+  if (made && is_shared && !journal::only_writable_by(::geteuid(), shared))
     made = stream::Error{stream::Errc::refused,
                          shared.string() + " is another user's, or others may write it: remove it, set HOME"};
   if (made) made = journal::make_private(directory);

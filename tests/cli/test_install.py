@@ -13,8 +13,8 @@ CMAKE = os.environ.get("TOCSIN_CMAKE", "cmake")
 VERSION = os.environ.get("TOCSIN_VERSION", r"\d+\.\d+\.\d+")
 
 
-def run(*arguments):
-    environment = {name: value for name, value in os.environ.items() if name != "TOCSIN_RULES"}
+def run(*arguments, **variables):
+    environment = {name: value for name, value in os.environ.items() if name != "TOCSIN_RULES"} | variables
     return subprocess.run(list(map(str, arguments)), capture_output=True, text=True, env=environment, timeout=300)
 
 
@@ -47,6 +47,26 @@ class Installation(unittest.TestCase):
         checked = run(program, "check")
         self.assertEqual(checked.returncode, 1, checked.stdout + checked.stderr)
         self.assertIn("broken.lua", checked.stdout + checked.stderr)
+
+    def kept_by_check(self):
+        """What an installed program keeps because it did not come with it, from an empty cache."""
+        with tempfile.TemporaryDirectory() as cache:
+            checked = run(self.prefix / "bin/tocsin", "check", TOCSIN_CACHE=cache)
+            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+            return sorted(path.name for path in pathlib.Path(cache).iterdir())
+
+    def test_the_first_start_of_an_installed_program_compiles_nothing(self):
+        self.assertEqual(self.kept_by_check(), [])
+        subprocess.run(["strip", self.prefix / "bin/tocsin"], check=True)
+        self.assertEqual(self.kept_by_check(), [])
+
+    def test_what_is_installed_compiled_and_is_damaged_is_compiled_again(self):
+        for path in (self.prefix / "share/tocsin/compiled").iterdir():
+            with self.subTest(path.name):
+                whole = path.read_bytes()
+                path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+                self.assertEqual(self.kept_by_check(), [path.name])
+                path.write_bytes(whole)
 
     def test_a_wrapped_python_program_finds_the_module_that_is_installed(self):
         done = run(self.prefix / "bin/tocsin", "wrap", "--journal", self.prefix / "journal", "--",

@@ -122,6 +122,30 @@ TEST_CASE("what is not whole, or was kept by another program, is not used") {
   }
 }
 
+TEST_CASE("what comes with the program is read first, and never written") {
+  const Place place;
+  PatternCache{place.top / "shipped"}.keep(name, "shipped");
+  PatternCache{place.cache}.keep(name, "ours");
+  PatternCache cache{place.cache, tocsin::adapters::packs::program_hash(), place.top / "shipped"};
+  CHECK(cache.find(name) == "shipped");
+  cache.keep(name, "newer");
+  cache.keep("patterns-other", "ours");
+  CHECK(cache.find(name) == "shipped");
+  CHECK(cache.find("patterns-other") == "ours");
+  CHECK(PatternCache{place.cache}.find(name) == "newer");
+}
+
+TEST_CASE("what came with another build, or others can write, is not read") {
+  const Place place;
+  PatternCache{place.top / "shipped", "another build"}.keep(name, "shipped");
+  PatternCache cache{place.cache, tocsin::adapters::packs::program_hash(), place.top / "shipped"};
+  CHECK(cache.find(name) == std::nullopt);
+  PatternCache{place.top / "shipped"}.keep(name, "shipped");
+  CHECK(cache.find(name) == "shipped");
+  fs::permissions(place.top / "shipped", fs::perms::group_write, fs::perm_options::add);
+  CHECK(cache.find(name) == std::nullopt);
+}
+
 TEST_CASE("only the last few are kept, those that were used last") {
   const Place place;
   PatternCache cache{place.cache};
