@@ -26,6 +26,7 @@ void Judge::adopt(Judge& old, Time from) {
       old.lifecycle_.withdraw(static_cast<RuleIndex>(i), from, old.runs_, facts_.topology, publish_it);
     if (gone) continue;
     same->adopt(before);
+    answered_ = std::max(answered_, same->unchanged_since());
     adopt_frozen(old, before, *same);
     if (same->has_failed() && !unchanged(*old.pack_, rule, *pack_, same->rule()))
       same->leave_quarantine(), same->failure.clear();

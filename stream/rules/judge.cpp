@@ -47,6 +47,7 @@ Judge::~Judge() { facts_.job.leave(this); }
 void Judge::prepare() {
   runs_.clear();
   runs_.reserve(pack_->rules.size());
+  selective_ = std::ranges::any_of(pack_->rules, [](const Rule& rule) { return !rule.jobs.empty(); });
   for (const Rule& rule : pack_->rules) runs_.emplace_back(rule);
   for (const Rule& rule : pack_->rules)
     for (const RuleIndex base : rule.findings) {
@@ -80,30 +81,29 @@ void Judge::run(Scheduler::Due due) {
   const std::uint64_t computed = evaluator_.computed();
   if (const std::size_t gaps = facts_.coverage.gaps(due.run_at); gaps != gaps_) gaps_ = gaps, age_anew();
   const bool looked_at = context_.digest_columns || observed();
-  steady_.begin_tick(due.run_at, facts_.end == never && !looked_at && !context_.evaluate_all &&
-                                     !facts_.coverage.any_unread(due.run_at));
+  steady_.begin_tick(
+      moment_.tick, due.run_at,
+      facts_.end == never && !looked_at && !context_.evaluate_all && !facts_.coverage.any_unread(due.run_at));
   script_answers_.clear();
   const std::size_t mark = graph().mark();  // nodes that scripted rules append live until their alerts are explained
   std::vector<RuleIndex>& rules = due.rules;
-  std::erase_if(rules, [&](RuleIndex rule) { return !selects(pack_->rules[static_cast<std::size_t>(rule)]); });
-  std::sort(rules.begin(), rules.end(), [&](RuleIndex a, RuleIndex b) {
-    const auto& x = pack_->rules[static_cast<std::size_t>(a)];
-    const auto& y = pack_->rules[static_cast<std::size_t>(b)];
-    return x.depth != y.depth ? x.depth < y.depth : a < b;
-  });
+  if (selective_)
+    std::erase_if(rules, [&](RuleIndex rule) { return !selects(pack_->rules[static_cast<std::size_t>(rule)]); });
+  alive_.clear();
   for (const RuleIndex rule : rules) evaluate(rule);
-  const std::uint64_t over_limit = lifecycle_.over_limit();
-  lifecycle_.settle(
-      due.tick, rules, runs_, facts_.topology,
-      [this](RuleIndex rule, Slot slot, AlertTransition& t) { explain(rule, slot, t); },
-      [this](const AlertTransition& t) { publish(t); });
-  context_.counters->alerts_over_limit += lifecycle_.over_limit() - over_limit;
+  if (!alive_.empty()) {
+    const std::uint64_t over_limit = lifecycle_.over_limit();
+    lifecycle_.settle(
+        due.tick, alive_, runs_, facts_.topology,
+        [this](RuleIndex rule, Slot slot, AlertTransition& t) { explain(rule, slot, t); },
+        [this](const AlertTransition& t) { publish(t); });
+    context_.counters->alerts_over_limit += lifecycle_.over_limit() - over_limit;
+    expiry_ = lifecycle_.next_expiry(runs_);
+  }
   if (context_.settled_observer && *context_.settled_observer)
     for (const RuleIndex rule : rules) show(rule, *context_.settled_observer);
   if (scripts_->truncate(mark)) evaluator_.forget_above(mark);
   context_.counters->nodes += evaluator_.computed() - computed;
-  const auto lives = [this](RuleIndex rule) { return !runs_[static_cast<std::size_t>(rule)].lives().empty(); };
-  if (expiry_ != never || std::ranges::any_of(rules, lives)) expiry_ = lifecycle_.next_expiry(runs_);
   if (due.at_end) conclude();
 }
 
@@ -132,7 +132,7 @@ void Judge::evaluate(RuleIndex index) {
     if (!writes.empty()) write_state(rule, run, writes);
   }
   run.record(tick_, outcomes_, facts_.topology);
-  add_to_digest(rule);
+  settled(index, run, had_lives);
   steady_.consider(index, run, had_lives, evaluator_, facts_.topology, *this);
   if (context_.observer && *context_.observer) show(index, *context_.observer);
 }
@@ -156,14 +156,24 @@ void Judge::show(RuleIndex index, const RuleObserver& observer) {
 }
 
 bool Judge::repeat(RuleIndex index) {
-  if (!steady_.repeats(index, *this, graph())) return false;
+  if (!steady_.repeats(index, answered_, *this, graph())) return false;
   RuleRun& run = runs_[static_cast<std::size_t>(index)];
   ++context_.counters->repeated;
-  outcomes_.assign(run.outcomes().begin(), run.outcomes().end());
-  if (run.lives().empty()) run.repeat(tick_);
-  else run.record(tick_, outcomes_, facts_.topology);
-  add_to_digest(run.rule());
+  const bool had_lives = !run.lives().empty();
+  if (had_lives) {
+    outcomes_.assign(run.outcomes().begin(), run.outcomes().end());
+    run.record(tick_, outcomes_, facts_.topology);
+  } else {
+    run.repeat(tick_);
+  }
+  settled(index, run, had_lives);
   return true;
+}
+
+void Judge::settled(RuleIndex index, RuleRun& run, bool had_lives) {
+  add_to_digest(run);
+  answered_ = std::max(answered_, run.unchanged_since());
+  if (had_lives || !run.lives().empty()) alive_.push_back(index);
 }
 
 void Judge::take_outcomes(NodeId answer, const Rule& rule) {
@@ -230,12 +240,12 @@ void Judge::write_state(const Rule& rule, RuleRun& run, std::span<const std::pai
   }
 }
 
-void Judge::add_to_digest(const Rule& rule) {
+void Judge::add_to_digest(RuleRun& run) {
+  const Rule& rule = run.rule();
   Digest& digest = *context_.digest;
   digest.add(tick_);
   digest.add(rule.name);
-  digest.add_all<Truth>(outcomes_);
-  RuleRun& run = runs_[static_cast<std::size_t>(&rule - pack_->rules.data())];
+  digest.add_all(run.outcomes());
   for (std::size_t i = 0; i < rule.state.size(); ++i)
     digest.add_all<double>(run.state(i, facts_.topology.size(rule.per)));
   if (!context_.digest_columns) return;
@@ -340,6 +350,7 @@ Result<void> Judge::load(Reader& in) {
   if (auto status = in.status(); !status) return status;
   lifecycle_.count(runs_);
   expiry_ = lifecycle_.next_expiry(runs_);
+  for (const RuleRun& one : runs_) answered_ = std::max(answered_, one.unchanged_since());
   return in.status();
 }
 

@@ -103,14 +103,15 @@ class Judge final : private Leaves {
   void evaluate(RuleIndex index);
   [[nodiscard]] bool observed() const;
   void show(RuleIndex index, const RuleObserver& observer);
-  bool repeat(RuleIndex index);     // without an evaluation
+  bool repeat(RuleIndex index);                                 // without an evaluation
+  void settled(RuleIndex index, RuleRun& run, bool had_lives);  // its answers of this tick are known
   void take_over(RuleIndex index);  // of scope "job": what is in other attempts of the members that are in this one
   bool take(Judge& other, RuleRun& theirs, RuleRun& ours);
   bool take_left(RuleRun& ours);
   bool evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run);
   void write_state(const Rule& rule, RuleRun& run, std::span<const std::pair<std::size_t, NodeId>> writes);
   void take_outcomes(NodeId answer, const Rule& rule);
-  void add_to_digest(const Rule& rule);
+  void add_to_digest(RuleRun& run);
   void explain(RuleIndex index, Slot slot, AlertTransition& transition);
   // A rule built on others also carries their evidence: `stalled.limit` in `collective_hang`.
   void add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition);
@@ -164,9 +165,12 @@ class Judge final : private Leaves {
   Named named_by_script_;
   // The answers of scripted rules at the current tick: their outputs are nodes above the graph's mark.
   std::map<RuleIndex, Rule> script_answers_;
-  std::size_t gaps_ = 0;    // of the log that counted at the last tick
-  Time expiry_ = never;     // of the first alert that has no confirmation; settled after each tick
-  std::string end_reason_;  // empty: unknown
+  std::size_t gaps_ = 0;          // of the log that counted at the last tick
+  Time expiry_ = never;           // of the first alert that has no confirmation; settled after each tick
+  Time answered_ = long_ago;      // the last tick after which a rule's answers were others
+  bool selective_ = false;        // a rule asks for labels
+  std::vector<RuleIndex> alive_;  // rules of the tick with members that are not quiet, before or after it
+  std::string end_reason_;        // empty: unknown
   bool over_ = false;
   bool explaining_ =
       false;  // nodes run for an explanation at another rule's tick: frozen values must not be remembered

@@ -1,6 +1,8 @@
 #include "stream/rules/scheduler.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <tuple>
 
 #include "stream/values/digest.h"
@@ -55,7 +57,11 @@ Time Scheduler::judged_until(const Rule& rule) const {
 }
 
 Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start)
-    : pack_(&pack), phase_(hash_text(subject)) {
+    : pack_(&pack), phase_(hash_text(subject)), places_(pack.rules.size()) {
+  std::vector<std::uint32_t> all(pack.rules.size());
+  std::iota(all.begin(), all.end(), 0u);
+  std::ranges::stable_sort(all, {}, [&](std::uint32_t rule) { return pack.rules[rule].depth; });
+  for (std::uint32_t place = 0; place < all.size(); ++place) places_[all[place]] = place;
   for (std::size_t i = 0; i < pack.rules.size(); ++i) {
     const Rule& rule = pack.rules[i];
     if (!rule.judges(subject)) continue;
@@ -77,7 +83,12 @@ Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start)
       } else periods_.push_back({trigger.period, rule.settle, {index}, first_after(start, trigger.period, phase_)});
     }
   }
+  for (Period& period : periods_) order(period.rules);
   find_next();
+}
+
+void Scheduler::order(std::vector<RuleIndex>& rules) const {
+  std::ranges::sort(rules, [this](RuleIndex a, RuleIndex b) { return precedes(a, b); });
 }
 
 void Scheduler::applied(SignalId signal, Time at) {
@@ -151,16 +162,24 @@ Scheduler::Due Scheduler::take_next() {
     due.tick = std::max(row_end(end_, grid), last_tick_);
     for (const RuleIndex rule : at_end_)
       if (judged_before(name_of(rule)) < std::max(end_, last_tick_)) due.rules.push_back(rule);
+    order(due.rules);
     due.at_end = true;
     finished_ = true;
     return due;
   }
+  const auto add = [&](const std::vector<RuleIndex>& rules) {
+    if (due.rules.empty()) due.rules.assign(rules.begin(), rules.end());
+    else {
+      const std::vector<RuleIndex> others = std::exchange(due.rules, {});
+      due.rules.reserve(others.size() + rules.size());
+      std::ranges::set_union(others, rules, std::back_inserter(due.rules),
+                             [this](RuleIndex a, RuleIndex b) { return precedes(a, b); });
+    }
+  };
   const Time last = end_ == never ? never : row_end(end_, grid);
   for (Period& period : periods_) {
     if (period.over || period.next != due.tick || run_at(period) != due.run_at) continue;
-    if (due.rules.empty()) due.rules = period.rules;
-    else
-      for (const RuleIndex rule : period.rules) insert_sorted(due.rules, rule);
+    add(period.rules);
     period.last = period.next;
     if (period.next >= last) {
       due.last = true;
@@ -171,7 +190,8 @@ Scheduler::Due Scheduler::take_next() {
     if (period.next > end_) period.next = last;
   }
   if (const auto found = records_.find({due.run_at, due.tick}); found != records_.end()) {
-    for (const RuleIndex rule : found->second) insert_sorted(due.rules, rule);
+    order(found->second);
+    add(found->second);
     records_.erase(found);
   }
   return due;
@@ -237,6 +257,7 @@ void Scheduler::adopt(const Scheduler& old, Time from) {
     }
   split_ = periods.size() != periods_.size();
   periods_ = std::move(periods);
+  for (Period& period : periods_) order(period.rules);
   for (const auto& [key, rules] : old.records_)
     for (const RuleIndex before : rules) {
       const std::string& name = old.name_of(before);
@@ -269,7 +290,10 @@ Result<void> Scheduler::load(Reader& in) {
     if (whole == periods_.end()) return of.fail("a period is of no rule");
     made.every = whole->every, made.settle = whole->settle;
   });
-  if (!split.empty() && in.ok()) periods_ = std::move(split), split_ = true;
+  if (!split.empty() && in.ok()) {
+    for (Period& period : split) order(period.rules);
+    periods_ = std::move(split), split_ = true;
+  }
   std::vector<Period> periods;
   in.columns(4, periods, &Period::next, &Period::over, &Period::last);
   if (periods.size() != periods_.size()) in.fail(Error{Errc::malformed, "the snapshot's scheduler is of another pack"});

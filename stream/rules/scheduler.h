@@ -24,9 +24,9 @@ class Scheduler {
   struct Due {
     Time run_at{}, tick{};
     Time rows_to{};  // rows up to here are visible: the tick, but at E the end of the row that contains it
-    std::vector<RuleIndex> rules;
-    bool last = false;    // of a period, at E
-    bool at_end = false;  // the rules that wait for "end"; then the attempt is over
+    std::vector<RuleIndex> rules;  // after the rules that they are built on
+    bool last = false;             // of a period, at E
+    bool at_end = false;           // the rules that wait for "end"; then the attempt is over
   };
   static constexpr Duration grace = std::chrono::seconds{120};  // records are accepted this long after E
 
@@ -48,7 +48,7 @@ class Scheduler {
  private:
   struct Period {
     Duration every{}, settle{};
-    std::vector<RuleIndex> rules;
+    std::vector<RuleIndex> rules;  // in the order of evaluation
     Time next{};
     Time last = long_ago;  // the last that was taken
     bool over = false;
@@ -63,11 +63,17 @@ class Scheduler {
   }
   [[nodiscard]] Time ran() const;
   [[nodiscard]] Period adopted(const Period& own, RuleIndex rule, const Scheduler& old, Time from) const;
+  // Whether it is evaluated before the other, where both are due.
+  [[nodiscard]] bool precedes(RuleIndex one, RuleIndex other) const noexcept {
+    return places_[static_cast<std::size_t>(one)] < places_[static_cast<std::size_t>(other)];
+  }
+  void order(std::vector<RuleIndex>& rules) const;
   void find_next() noexcept;
   Due take_next();
 
   const Pack* pack_;
   std::uint64_t phase_;
+  std::vector<std::uint32_t> places_;  // by rule, in the order of evaluation
   std::vector<Period> periods_;
   std::vector<std::vector<RuleIndex>> by_signal_;  // the rules that its records trigger
   std::vector<RuleIndex> at_end_;

@@ -155,6 +155,7 @@ Way Comparison::of(NodeId id, const Node& node) const {
     case Op::g_mean:
     case Op::m_any:
     case Op::m_all: return way(node, 0);
+    case Op::g_count: return way(node, 0) == Way::any ? Way::any : Way::fixed;  // what grows stays known
     case Op::m_at_least: return all_fixed(node, 1) ? way(node, 0) : Way::any;
     case Op::m_at_most: return all_fixed(node, 1) ? opposite(way(node, 0)) : Way::any;
     case Op::conjunction:
@@ -202,6 +203,7 @@ SteadyRules::SteadyRules(const Pack& pack) : pack_(&pack), rules_(pack.rules.siz
       const Node& node = (*pack.graph)[id];
       if (node.op == Op::freeze) rules_[i].freezes = true;
       if (node.op == Op::f_now || node.op == Op::f_ever) rules_[i].findings.push_back({id, {}, {}});
+      if (node.op == Op::f_ever) rules_[i].ever = true;
       if (node.op != Op::state) continue;
       const auto& fields = pack.rules[i].state;
       const auto field = std::ranges::find(fields, node.attributes.field, &StateField::name);
@@ -216,22 +218,21 @@ void SteadyRules::disturb(Time arrival) {
   ++version_;
 }
 
-void SteadyRules::begin_tick(Time now, bool possible) {
-  now_ = now;
+void SteadyRules::begin_tick(Time tick, Time now, bool possible) {
+  tick_ = tick, now_ = now;
   if (std::exchange(disturbed_now_, false)) disturbed_ = std::max(disturbed_, now);
   possible_ = possible;
 }
 
-bool SteadyRules::repeats(RuleIndex rule, Leaves& leaves, const Graph& graph) {
-  const Steady& steady = rules_[static_cast<std::size_t>(rule)];
-  if (!quiet(steady)) return false;
-  if (steady.version != version_ || now_ > steady.until) return false;
-  return std::ranges::all_of(steady.findings, [&](const Answers& before) {
+bool SteadyRules::same_findings(Steady& steady, Leaves& leaves, const Graph& graph) {
+  const bool same = std::ranges::all_of(steady.findings, [&](const Answers& before) {
     if (leaves.same(before.reading)) return true;
     answers_.assign(before.values.size(), Truth::unknown);
     leaves.finding(graph[before.node], answers_);
     return answers_ == before.values;
   });
+  if (same && !steady.ever) steady.answered = tick_;
+  return same;
 }
 
 void SteadyRules::consider(RuleIndex index, const RuleRun& run, bool had_lives, const Evaluator& evaluator,
@@ -262,6 +263,7 @@ void SteadyRules::look(Steady& steady, const Rule& rule, const Evaluator& evalua
   for (const Duration span : spans) {
     if (!stays(rule, evaluator, topology, leaves, span)) continue;
     steady.until = now_ + span;
+    steady.answered = steady.findings.empty() ? never : steady.ever ? long_ago : tick_;
     for (Answers& answers : steady.findings) {
       const Mask mask = evaluator.mask(answers.node);
       answers.values.assign(mask.begin(), mask.end());

@@ -22,11 +22,15 @@ class SteadyRules {
   void disturb(Time arrival);
   // The log had a gap: ages can be others.
   void age_anew() { ++version_; }
-  // A tick at T + L. False: every rule is evaluated at it.
-  void begin_tick(Time now, bool possible);
+  // A tick at T, and T + L. False: every rule is evaluated at it.
+  void begin_tick(Time tick, Time now, bool possible);
   // Whether the outcomes and the state of the rule's evaluation before are those of this tick. `leaves` give its
-  // findings.
-  [[nodiscard]] bool repeats(RuleIndex rule, Leaves& leaves, const Graph& graph);
+  // findings; no rule's answers have changed after the tick `answered`.
+  [[nodiscard]] bool repeats(RuleIndex rule, Time answered, Leaves& leaves, const Graph& graph) {
+    Steady& steady = rules_[static_cast<std::size_t>(rule)];
+    if (!possible_ || steady.version != version_ || now_ > steady.until) return false;
+    return answered <= steady.answered || same_findings(steady, leaves, graph);
+  }
   // After an evaluation of the rule at this tick: decides until when it repeats. `run` had lives before it, or not.
   void consider(RuleIndex rule, const RuleRun& run, bool had_lives, const Evaluator& evaluator,
                 const Topology& topology, Leaves& leaves);
@@ -38,16 +42,19 @@ class SteadyRules {
     std::vector<Truth> values;
   };
   struct Steady {
+    Time until = long_ago;     // T + L
+    Time answered = long_ago;  // T at which its findings were seen last; never: it has none
+    std::uint64_t version = 0;
     Duration memory{};  // nothing that arrived longer ago is in one of its windows
     bool freezes = false;
+    bool ever = false;  // a finding can change without an answer
     std::vector<Answers> findings;
     std::vector<std::pair<NodeId, std::size_t>> states;  // nodes that read a field
-    std::uint64_t version = 0;
-    Time until = long_ago;  // T + L
     Time retry = long_ago;
     Duration wait{};
   };
   [[nodiscard]] bool quiet(const Steady& steady) const { return possible_ && now_ >= disturbed_ + steady.memory; }
+  bool same_findings(Steady& steady, Leaves& leaves, const Graph& graph);
   void look(Steady& steady, const Rule& rule, const Evaluator& evaluator, const Topology& topology,
             Leaves& leaves) const;
 
@@ -57,7 +64,7 @@ class SteadyRules {
   Time disturbed_ = long_ago;   // after it, nothing arrived
   bool disturbed_now_ = true;   // since the tick before; after a restore it is not known
   std::uint64_t version_ = 1;
-  Time now_{};
+  Time tick_{}, now_{};
   bool possible_ = false;  // that rules repeat at this tick
 };
 

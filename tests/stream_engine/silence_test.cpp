@@ -40,7 +40,8 @@ const stream::LoadedPack& pack() {
         evaluate = function(job)
           return (job.any:age() - job.step:age():min("job")):above(100) & job.step:age():below("2h") | (-job.any:age()):below(-30000) end }
       rule "all_silent" { per = "job", every = "30s", needs = { step = signal "step" { over = "60s" } },
-        evaluate = function(job) return job.step:age():min("job"):above("3h") & job.step:age():above(40):all("job") end }
+        evaluate = function(job)
+          return job.step:age():min("job"):above("3h") & job.step:age():above(40):all("job") | job.step:age():count("job"):is(0) end }
       rule "rising" { per = "job", every = "10s", needs = { loss = signal "loss" { over = 20, least = 2 }, all = signal "loss" { over = "attempt", least = 1 } },
         evaluate = function(job) return job.loss:slope():above(0) & job.all:max():above(1) end }
       rule "counts" { per = "rank", every = "10s", needs = { heat = signal "heat" { over = "60s" }, boom = signal "boom" { over = "2m" },
