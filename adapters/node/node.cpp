@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <system_error>
 #include <utility>
 
 #include "adapters/journal/directory.h"
 #include "adapters/node/recorded_job.h"
+#include "adapters/wrap/printed_once.h"
 #include "adapters/wrap/run_directory.h"
 
 namespace tocsin::adapters::node {
@@ -74,14 +74,15 @@ class Agent {
       const auto recording = std::ranges::count_if(recorded_, [](const auto& one) { return one->recording(); });
       const bool too_many = static_cast<std::size_t>(recording) >= options_.most_jobs;
       if (too_many || recorded_.size() >= waiting_jobs * options_.most_jobs) {
-        say_once(too_many ? "more than " + std::to_string(options_.most_jobs) + " jobs are here: not all are recorded"
-                          : "too many jobs wait to be sent: new ones are not recorded");
+        printed_.print(too_many
+                           ? "more than " + std::to_string(options_.most_jobs) + " jobs are here: not all are recorded"
+                           : "too many jobs wait to be sent: new ones are not recorded");
         continue;
       }
       const fs::path run = new_directory(job);
       JobDescription description = describe(job, options_.node, options_.attempts());
       if (auto prepared = RecordedJob::prepare(run, description); !prepared) {
-        say_once("not recorded: " + text_of(job) + ": " + prepared.error().message);
+        printed_.print("not recorded: " + text_of(job) + ": " + prepared.error().message);
         continue;
       }
       ::fprintf(stderr, "tocsin: records %s\n", text_of(job).c_str());
@@ -135,10 +136,6 @@ class Agent {
     return 0;
   }
 
-  void say_once(const std::string& line) {
-    if (printed_.size() < 256 && printed_.insert(line).second) ::fprintf(stderr, "tocsin: %s\n", line.c_str());
-  }
-
   const NodeOptions& options_;
   const wrap::EngineEntry& send_;
   RunClock clock_;
@@ -146,7 +143,7 @@ class Agent {
   wrap::Pipe stop_ = wrap::make_pipe();
   NodeJobs jobs_;
   std::vector<std::unique_ptr<RecordedJob>> recorded_;
-  std::set<std::string> printed_;
+  wrap::PrintedOnce printed_{256};
 };
 
 // Makes the directory, which one agent uses at a time. The lock goes with this process: its children do not have it.

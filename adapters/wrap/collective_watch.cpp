@@ -25,7 +25,6 @@ using schemas::EntryBuilder;
 
 namespace {
 
-constexpr std::size_t most_printed = 8;           // lines on stderr in a run
 constexpr stream::Duration described_after = 2s;  // a collective that is open for so long is written down in full
 
 // What the tracer calls kinds of calls that it counts no more.
@@ -119,17 +118,14 @@ void CollectiveWatch::load_tracer() {
   if (tracer_ && !rings_.empty()) std::ofstream{rings_ / "traced"};
 }
 
-void CollectiveWatch::say_once(std::string line) {
-  if (printed_.size() < most_printed && printed_.insert(line).second) ::fprintf(stderr, "tocsin: %s\n", line.c_str());
-}
-
 void CollectiveWatch::look(const std::unordered_map<pid_t, Process>& processes,
                            const std::map<pid_t, std::uint32_t>& ranks, stream::Time now) {
   if (!std::exchange(looked_, true)) load_tracer();
   if (!why_not_.empty() && ranks.size() > 1)
-    say_once("collectives are not traced, so the rank of a hang may stay unnamed: " + std::exchange(why_not_, {}));
+    printed_.print("collectives are not traced, so the rank of a hang may stay unnamed: " +
+                   std::exchange(why_not_, {}));
   if (!note_.empty() && ranks.size() > 1 && std::filesystem::exists("/dev/nvidiactl"))
-    say_once(std::exchange(note_, {}));
+    printed_.print(std::exchange(note_, {}));
   ranks_.clear();
   if (tracer_) {
     std::vector<pid_t> pids;
@@ -141,7 +137,7 @@ void CollectiveWatch::look(const std::unordered_map<pid_t, Process>& processes,
         ranks_.insert_or_assign(rank->second, std::move(trace));
     for (auto& [rank, trace] : ranks_)
       if (auto open = last_of_nccl(trace)) trace.collectives.oldest = std::move(open);
-    for (std::string& note : tracer_->take_notes()) say_once(std::move(note));
+    for (const std::string& note : tracer_->take_notes()) printed_.print(note);
   }
   uncalled_.clear();
   for (const auto& [pid, rank] : ranks)
@@ -162,7 +158,7 @@ void CollectiveWatch::look_at_nccl(const std::map<pid_t, std::uint32_t>& ranks) 
   nccl::Rings rings = nccl::read_rings(rings_);
   std::error_code error;
   for (const auto& file : rings.ended) std::filesystem::remove(file, error);
-  for (const stream::Error& unread : rings.unread) say_once(unread.message);
+  for (const stream::Error& unread : rings.unread) printed_.print(unread.message);
   for (const nccl::ProcessRing& ring : rings.processes) {
     const auto rank = ranks.find(ring.pid);
     if (rank == ranks.end() || ring.communicators.empty()) continue;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "adapters/trace/tracer.h"
+#include "adapters/wrap/printed_once.h"
 #include "adapters/wrap/process_tree.h"
 #include "schemas/codec.h"
 #include "stream/values/time.h"
@@ -34,7 +35,6 @@ class CollectiveWatch {
   void load_tracer();
   void look_at_nccl(const std::map<pid_t, std::uint32_t>& ranks);
   void write_awaited(schemas::EntryBuilder& entry, stream::Time now, const std::string& node) const;
-  void say_once(std::string line);
   // Before 6.6 Linux takes some 50 ms to remove each probe when its last descriptor is closed. A process that outlives
   // us closes them, so that nobody waits for it.
   void leave_probes();
@@ -43,8 +43,8 @@ class CollectiveWatch {
   std::string note_;  // not printed yet
   bool looked_ = false;
   std::unique_ptr<trace::Tracer> tracer_;
-  std::string why_not_;            // not printed yet
-  std::set<std::string> printed_;  // lines that were printed
+  std::string why_not_;  // not printed yet
+  PrintedOnce printed_{8};
   std::map<std::uint32_t, trace::ProcessTrace> ranks_;
   std::set<std::uint32_t> uncalled_;  // ranks that have called nothing that is probed: they hold no GPU
   struct Entered {
