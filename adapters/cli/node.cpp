@@ -51,7 +51,11 @@ int run_node(NodeArguments arguments) {
   };
   if (arguments.list) {
     std::size_t shown = 0;
-    for (const node::NodeJob& job : node::NodeJobs{options.node}.look())
+    node::NodeJobs jobs{options.node};
+    const std::vector<node::NodeJob> found = jobs.look();
+    for (const node::RankConflict& conflict : jobs.conflicts())
+      if (options.recorded(conflict.job)) say("tocsin: {}\n", node::text_of(conflict));
+    for (const node::NodeJob& job : found)
       if (options.recorded(job)) fmt::print("{}\n", node::text_of(job)), ++shown;
     if (shown == 0)
       fmt::print("no job with ranks is found here{}\n", ::getuid() == 0 ? "" : "; root sees those of all users");

@@ -89,6 +89,8 @@ class Agent {
       add(run, std::move(description));
       wrap::remove_oldest_runs(options_.state, options_.state_bytes);
     }
+    for (const RankConflict& conflict : jobs_.conflicts())
+      if (!conflict.job.wrapped && options_.recorded(conflict.job)) printed_.print(text_of(conflict));
   }
 
   // Its name ends with the pid of a rank: what is recorded of a job that runs is not removed.

@@ -9,6 +9,7 @@
 #include "adapters/evidence/listed.h"
 #include "adapters/evidence/proc_file.h"
 #include "adapters/formats/printable.h"
+#include "adapters/wrap/impossible_ranks.h"
 #include "adapters/wrap/proc_stat.h"
 #include "adapters/wrap/rank_finder.h"
 
@@ -82,9 +83,44 @@ void JobKin::keep(const std::unordered_map<pid_t, Process>& processes) {
   std::erase_if(places_, [&](const auto& place) { return !processes.contains(place.first); });
 }
 
+void NodeJobs::find_impossible() {
+  for (const Process* process : wrap::impossible_ranks(tree_.processes())) {
+    const JobPlace* place = kin_.place_of(*process, tree_.processes());
+    if (place == nullptr) continue;
+    NodeJob job{*place};
+    job.user = owner_of(process->pid);
+    job.wrapped = below_wrap(process->pid);
+    conflicts_.push_back({std::move(job), wrap::why_no_rank(*process)});
+  }
+}
+
+// Processes without a common rank above them that name the same rank.
+void NodeJobs::find_claimed_twice(const NodeJob& job, const std::unordered_map<pid_t, Process>& processes) {
+  for (const auto& [pid, process] : processes) {
+    const auto same = [&](const evidence::StackTarget& rank) { return rank.rank == process.identity->rank; };
+    const auto rank = std::ranges::find_if(job.ranks, same);
+    if (rank == job.ranks.end() || rank->pid == pid) continue;
+    const Process& other = processes.at(rank->pid);
+    if (wrap::seconds_since(std::max(process.start, other.start)) < settles_within) continue;
+    const auto related = [&](const evidence::StackTarget& at) {
+      return wrap::is_below(tree_.processes(), pid, at.pid) || wrap::is_below(tree_.processes(), at.pid, pid);
+    };
+    if (std::ranges::any_of(job.ranks, related)) continue;
+    const auto& [first, second] = std::minmax(pid, other.pid);
+    std::string text = wrap::name_of(processes.at(first)) + " and " + wrap::name_of(processes.at(second)) +
+                       " both have " + std::string{wrap::rank_variable(process.identity->kind)} + '=' +
+                       std::to_string(process.identity->rank) + ", and one of them is recorded: ";
+    if (job.place.by != JobPlace::By::slurm) text += "if they are of two jobs, set TOCSIN_JOB to the name of each; ";
+    text += "if one is not a rank, unset the variable for it";
+    conflicts_.push_back({NodeJob{job.place, job.world_size, {}, job.user, job.wrapped}, std::move(text)});
+  }
+}
+
 std::vector<NodeJob> NodeJobs::look() {
   tree_.look();
   kin_.keep(tree_.processes());
+  conflicts_.clear();
+  find_impossible();
   std::map<JobPlace, std::unordered_map<pid_t, Process>> by_place;
   for (const auto& [pid, process] : tree_.processes())
     if (process.rank)
@@ -102,9 +138,18 @@ std::vector<NodeJob> NodeJobs::look() {
     // A program of another user, whatever it calls itself, does not record this job.
     job.wrapped = std::ranges::any_of(
         job.ranks, [&](const auto& rank) { return owner_of(rank.pid) == job.user && below_wrap(rank.pid); });
+    if (job.ranks.size() < processes.size()) find_claimed_twice(job, processes);
+    for (evidence::StackTarget& rank : job.ranks) {
+      rank.pid = tree_.worker_of(rank.pid);
+      rank.start = tree_.processes().at(rank.pid).start;
+    }
     jobs.push_back(std::move(job));
   }
   return jobs;
+}
+
+std::string text_of(const RankConflict& conflict) {
+  return "job " + formats::printable(conflict.job.place.job) + ": " + formats::printable(conflict.why);
 }
 
 std::string text_of(const NodeJob& job) {

@@ -42,19 +42,32 @@ struct NodeJob {
   bool wrapped = false;                        // `tocsin wrap` records it
 };
 
+// Processes of a job that name ranks which cannot be: what a person should set otherwise.
+struct RankConflict {
+  NodeJob job;  // without its ranks
+  std::string why;
+};
+
 // The jobs of this machine that have ranks, whoever started them. Owned by a command or by the agent; one pass over
 // /proc finds what is new.
 class NodeJobs {
  public:
   explicit NodeJobs(std::string host) : kin_(std::move(host)), tree_(kin_) {}
   [[nodiscard]] std::vector<NodeJob> look();
+  [[nodiscard]] const std::vector<RankConflict>& conflicts() const noexcept { return conflicts_; }  // of the last look
 
  private:
+  void find_impossible();
+  void find_claimed_twice(const NodeJob& job, const std::unordered_map<pid_t, wrap::Process>& processes);
+
   JobKin kin_;
   wrap::ProcessTree tree_;
+  std::vector<RankConflict> conflicts_;
 };
 
 // "job 4711 step 0: ranks 0-3 of 8, pids 10, 11, 12, 13, by Slurm's cgroup".
 [[nodiscard]] std::string text_of(const NodeJob& job);
+// "job llama: process 12 (sleep 9) has RANK=5 and WORLD_SIZE=4, so …".
+[[nodiscard]] std::string text_of(const RankConflict& conflict);
 
 }  // namespace tocsin::adapters::node

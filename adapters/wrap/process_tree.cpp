@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "adapters/evidence/proc_file.h"
+#include "adapters/trace/mapped_libraries.h"
 #include "adapters/wrap/descriptor.h"
 #include "adapters/wrap/proc_stat.h"
 
@@ -62,24 +63,47 @@ bool is_shell(std::string_view name) {
   return std::find(std::begin(shells), std::end(shells), name) != std::end(shells);
 }
 
-std::optional<Identity> identity_in(std::string_view environment, std::string_view before) {
+std::optional<Identity> identity_in(std::string_view environment, std::string_view before, std::string* impossible) {
   for (std::size_t kind = 0; kind < launchers.size(); ++kind) {
     const auto text = variable_in(environment, launchers[kind].rank);
     const auto rank = number(text);
     if (!rank || *rank >= most_ranks || inherited(launchers[kind], environment, before)) continue;
     const auto size = number(variable_in(environment, launchers[kind].world_size));
+    if (kind != local && size && *rank >= *size) {
+      if (impossible != nullptr)
+        impossible->assign(launchers[kind].rank)
+            .append("=")
+            .append(*text)
+            .append(" and ")
+            .append(launchers[kind].world_size)
+            .append("=")
+            .append(std::to_string(*size));
+      continue;
+    }
     if (kind == local &&
         (!size || *size < 2 || *rank >= *size || number(variable_in(environment, "NODE_RANK")).value_or(0) != 0))
       continue;
-    return Identity{*rank, size && *size <= most_ranks ? *size : 0, static_cast<std::uint8_t>(kind)};
+    if (impossible != nullptr) impossible->clear();
+    return Identity{*rank, size && *size <= most_ranks ? *size : 0, static_cast<std::uint8_t>(kind),
+                    number(variable_in(environment, "LOCAL_RANK"))};
   }
   return std::nullopt;
+}
+
+std::string_view rank_variable(std::uint8_t kind) noexcept {
+  return kind < launchers.size() ? launchers[kind].rank : std::string_view{};
+}
+
+bool has_framework(pid_t pid) {
+  constexpr std::size_t longest_maps = 8u << 20;
+  return !trace::mapped_libraries(evidence::read_proc(evidence::proc_path(pid, "maps"), longest_maps)).empty();
 }
 
 bool launches_ranks(std::string_view command_line) {
   constexpr std::string_view launchers[] = {"torchrun",
                                             "torch.distributed.run",
                                             "torch.distributed.launch",
+                                            "deepspeed.launcher.launch",
                                             "accelerate",
                                             "deepspeed",
                                             "horovodrun",
@@ -132,9 +156,14 @@ bool ProcessTree::anything_new() {
   return true;
 }
 
+// A program may set RANK from SLURM_PROCID for itself, and its children inherit it. A shell sets it for the rank.
 bool ProcessTree::below_same(const Process& process) const {
-  for (auto at = processes_.find(process.parent); at != processes_.end(); at = processes_.find(at->second.parent))
-    if (at->second.identity && process.identity && *at->second.identity == *process.identity) return true;
+  for (auto at = processes_.find(process.parent); at != processes_.end(); at = processes_.find(at->second.parent)) {
+    const auto& above = at->second.identity;
+    if (!above || !process.identity || above->rank != process.identity->rank) continue;
+    if (above->kind == process.identity->kind) return true;
+    if (above->world_size == process.identity->world_size && !is_shell(at->second.name)) return true;
+  }
   return false;
 }
 
@@ -154,6 +183,7 @@ void ProcessTree::identify(Process& process) {
   const std::string environment = evidence::environment_of(process.pid);
   if (launches_ranks(command_line(process.pid))) {
     process.identity.reset();
+    process.impossible.clear();
     const std::string& before = launchers_[process.pid] = rank_variables(environment);
     // A shell that runs the launcher has the same variables, and is no rank either.
     for (auto at = processes_.find(process.parent); at != processes_.end() && at->second.identity;
@@ -165,13 +195,14 @@ void ProcessTree::identify(Process& process) {
     }
   } else {
     launchers_.erase(process.pid);
-    process.identity = identity_in(environment, set_before(process));
+    process.impossible.clear();
+    process.identity = identity_in(environment, set_before(process), &process.impossible);
   }
   process.rank = process.identity && !below_same(process);
 }
 
-void ProcessTree::list() {
-  if (!proc_) return;
+bool ProcessTree::list() {
+  if (!proc_) return false;
   struct Unknown {
     Process process;
     bool ours = false, open = false, placed = false;
@@ -207,7 +238,8 @@ void ProcessTree::list() {
                                    stat->state,
                                    std::string{stat->name},
                                    {},
-                                   false}});
+                                   false,
+                                   {}}});
       }
     }
   }
@@ -243,6 +275,7 @@ void ProcessTree::list() {
       strangers_.emplace(at.process.pid, at.process.inode);
     else newest_.clear();
   }
+  return std::ranges::any_of(unknown, &Unknown::placed);
 }
 
 void ProcessTree::gone(pid_t pid) {
@@ -254,6 +287,7 @@ void ProcessTree::gone(pid_t pid) {
 void ProcessTree::look() {
   // A process that was between its fork and its exec had its parent's environment.
   char buffer[1024];
+  bool changed = false;
   for (auto& [pid, process] : processes_) {
     if (process.identity || below_a_rank(process)) continue;
     const auto stat = read_stat(pid, buffer);
@@ -262,9 +296,50 @@ void ProcessTree::look() {
     process.environment = stat->environment;
     process.name = stat->name;
     identify(process);
+    changed = true;
   }
-  if (anything_new()) list();
+  if (anything_new()) changed |= list();
+  if (changed) find_launchers();
   find_local_zero();
+}
+
+// A program that starts several ranks is a launcher, though its name is not known and its own variables name a rank: of
+// its node, of the scheduler's task, or from the shell in which it was started.
+void ProcessTree::find_launchers() {
+  std::unordered_map<pid_t, std::vector<Identity>> started;  // by each process that has an identity
+  for (const auto& [pid, process] : processes_) {
+    if (!process.identity) continue;
+    for (auto at = processes_.find(process.parent); at != processes_.end(); at = processes_.find(at->second.parent)) {
+      const auto& above = at->second.identity;
+      // A rank may start a smaller group of ranks for itself: for an evaluation, or to generate samples.
+      if (!above || above->kind < process.identity->kind || process.identity->world_size < above->world_size) continue;
+      const bool inherited = *above == *process.identity && above->world_size == process.identity->world_size &&
+                             above->local_rank == process.identity->local_rank;
+      if (!inherited) started[at->first].push_back(*process.identity);
+    }
+  }
+  bool found = false;
+  for (const auto& [pid, ranks] : started) {
+    const Identity& own = *processes_.at(pid).identity;
+    const bool same = std::ranges::all_of(
+        ranks, [&](const Identity& rank) { return rank.kind == own.kind && rank.world_size == own.world_size; });
+    const bool several = std::ranges::any_of(ranks, [&](const Identity& rank) { return rank.rank != ranks[0].rank; });
+    // Among ranks of its own group it must have started the one that it names itself, or it is that one.
+    const bool its_own = std::ranges::any_of(ranks, [&](const Identity& rank) { return rank.rank == own.rank; });
+    if (!several || (same && !its_own) || has_framework(pid)) continue;
+    launchers_[pid] = rank_variables(evidence::environment_of(pid));
+    processes_.at(pid).rank = false;
+    found = true;
+  }
+  if (!found) return;
+  std::vector<Process*> below;
+  for (auto& [pid, process] : processes_) {
+    if (launchers_.contains(pid)) process.identity.reset();
+    else if (process.identity && process.identity->kind < local && !set_before(process).empty())
+      below.push_back(&process);
+  }
+  std::ranges::sort(below, {}, [](const Process* process) { return std::pair{process->start, process->pid}; });
+  for (Process* process : below) identify(*process);
 }
 
 // A program that starts the other ranks of its node itself, with LOCAL_RANK, is the first of them.
@@ -295,6 +370,19 @@ void ProcessTree::name(const std::vector<pid_t>& ranks) {
 }
 
 pid_t ProcessTree::worker_of(pid_t pid) const {
+  const auto rank = processes_.find(pid);
+  if (rank == processes_.end() || !rank->second.identity || has_framework(pid)) return pid;
+  const Process* worker = nullptr;
+  for (const auto& [below, process] : processes_) {
+    const auto another = [&](const Process& at) {
+      return at.identity && at.identity->rank != rank->second.identity->rank;
+    };
+    auto at = processes_.find(below);
+    while (at != processes_.end() && at->first != pid && !another(at->second)) at = processes_.find(at->second.parent);
+    if (at == processes_.end() || at->first != pid || below == pid) continue;
+    if ((worker == nullptr || process.start < worker->start) && has_framework(below)) worker = &process;
+  }
+  if (worker != nullptr) return worker->pid;
   for (int depth = 0; depth < 8; ++depth) {
     const auto at = processes_.find(pid);
     if (at == processes_.end() || !is_shell(at->second.name)) return pid;

@@ -18,13 +18,18 @@ struct Identity {
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;  // 0: unknown
   std::uint8_t kind = 0;         // which launcher's variables, in the order of their table; `unnamed`: none's
+  std::optional<std::uint32_t> local_rank{};
   static constexpr std::uint8_t unnamed = 255;
   friend bool operator==(const Identity& a, const Identity& b) noexcept { return a.rank == b.rank && a.kind == b.kind; }
 };
 
 // Reads an environment in the form of /proc/PID/environ, NUL after each entry. The variables of a launcher that
-// `before` has with the same values are ignored: they were set before the ranks were started.
-[[nodiscard]] std::optional<Identity> identity_in(std::string_view environment, std::string_view before);
+// `before` has with the same values are ignored: they were set before the ranks were started. A rank that its own world
+// size excludes is ignored, too; `impossible`, if it is given, then names the variables: "RANK=5 and WORLD_SIZE=4".
+[[nodiscard]] std::optional<Identity> identity_in(std::string_view environment, std::string_view before,
+                                                  std::string* impossible = nullptr);
+// The variable that has the rank, of a kind of identity: "RANK".
+[[nodiscard]] std::string_view rank_variable(std::uint8_t kind) noexcept;
 // The entries of an environment that identity_in() looks at.
 [[nodiscard]] std::string rank_variables(std::string_view environment);
 
@@ -38,7 +43,8 @@ struct Process {
   char state = '?';               // at the last look, of what is neither a rank nor below one
   std::string name;
   std::optional<Identity> identity;
-  bool rank = false;  // the topmost process of its identity: its loader workers inherit the same
+  bool rank = false;       // the topmost process of its identity: its loader workers inherit the same
+  std::string impossible;  // the variables that name a rank beyond their world size, of a process without an identity
 };
 
 // /proc/PID/cmdline: its words, NUL after each. Empty: it has gone.
@@ -49,6 +55,8 @@ struct Process {
 // ranks.
 [[nodiscard]] bool launches_ranks(std::string_view command_line);
 [[nodiscard]] double seconds_since(std::uint64_t start_ticks);  // since boot
+// Whether the process has loaded torch, NCCL or the GPU's driver: what a launcher and a program like `uv` do without.
+[[nodiscard]] bool has_framework(pid_t pid);
 
 struct DirectoryCloser {
   void operator()(DIR* directory) const noexcept { ::closedir(directory); }
@@ -94,8 +102,8 @@ class ProcessTree {
   // These are the ranks 0, 1, …, though no environment says so.
   void name(const std::vector<pid_t>& ranks);
   [[nodiscard]] const std::unordered_map<pid_t, Process>& processes() const noexcept { return processes_; }
-  // A shell that was started as a rank only waits: the process it runs, once that is some seconds old; else the pid
-  // itself.
+  // A shell or a program like `uv` that was started as a rank only waits: the process below it that has loaded a
+  // framework, else what the shell runs, once that is some seconds old; else the pid itself.
   [[nodiscard]] pid_t worker_of(pid_t pid) const;
 
  private:
@@ -105,7 +113,8 @@ class ProcessTree {
   [[nodiscard]] std::string_view set_before(const Process& process) const;
   void identify(Process& process);
   void find_local_zero();
-  void list();
+  void find_launchers();
+  [[nodiscard]] bool list();  // false: nothing new
 
   Kin& kin_;
   std::unique_ptr<DIR, DirectoryCloser> proc_;

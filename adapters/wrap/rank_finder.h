@@ -19,7 +19,7 @@ class RankFinder {
   explicit RankFinder(Legacy& legacy) : legacy_(legacy) {}
 
   struct Change {
-    enum class Kind : std::uint8_t { restarted, world_size, appeared } kind;
+    enum class Kind : std::uint8_t { restarted, world_size, appeared, withdrawn } kind;  // withdrawn: it is no rank
     std::uint32_t rank = 0;
     pid_t pid = 0;
   };
@@ -35,6 +35,8 @@ class RankFinder {
 
  private:
   [[nodiscard]] Legacy::Rank* find(std::uint32_t rank) noexcept;
+  void prefer_workers();
+  void withdraw(const std::unordered_map<pid_t, Process>& processes);
   [[nodiscard]] bool seen(const Process& process) const noexcept;
 
   Legacy& legacy_;

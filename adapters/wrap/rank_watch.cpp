@@ -120,7 +120,10 @@ void RankWatch::tell(std::span<const RankFinder::Change> changes, Time now) {
       ranks_.clear();
       gpus_.forget_ranks();
     }
-    if (change.kind == RankFinder::Change::Kind::appeared) {
+    if (change.kind == RankFinder::Change::Kind::withdrawn) {
+      std::erase_if(ranks_, [&](const Rank& rank) { return rank.rank == change.rank; });
+      gpus_.forget_ranks();
+    } else if (change.kind == RankFinder::Change::Kind::appeared) {
       add_rank(change.rank, change.pid);
       const EntryBuilder::Field fields[] = {{"node", 0, report_.job().node, true},
                                             {"pid", static_cast<double>(change.pid), {}, false}};

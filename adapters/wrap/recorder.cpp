@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "adapters/wrap/impossible_ranks.h"
 #include "adapters/wrap/run_directory.h"
 #include "adapters/wrap/supervisor.h"
 #include "stream/values/value.h"
@@ -123,6 +124,7 @@ void Recorder::find_ranks(Time now) {
   if ((watch_->finder().assumed() || watch_->finder().all_gone()) && !kin_->among_ranks())
     tree_->name(unnamed_.look(tree_->processes(), state_.child, now));
   watch_->find(now);
+  for (const Process* process : impossible_ranks(tree_->processes())) printed_.print(why_no_rank(*process));
   if (watch_->finder().ranks().empty() || watch_->finder().assumed()) look_for_lone_process(now);
   watch_->find_workers();
 }

@@ -10,6 +10,7 @@
 #include "adapters/wrap/job_report.h"
 #include "adapters/wrap/line_splitter.h"
 #include "adapters/wrap/lone_process.h"
+#include "adapters/wrap/printed_once.h"
 #include "adapters/wrap/rank_watch.h"
 #include "adapters/wrap/recording.h"
 #include "adapters/wrap/reload.h"
@@ -74,6 +75,7 @@ class Recorder {
   std::optional<RankWatch> watch_;
   UnnamedRanks unnamed_;
   LoneProcess lone_;
+  PrintedOnce printed_{8};
   Reload reload_;
   RunState state_;
   bool parent_gone_ = false;

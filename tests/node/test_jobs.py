@@ -19,9 +19,24 @@ GROUPS = pathlib.Path("/sys/fs/cgroup/pids") if pathlib.Path("/sys/fs/cgroup/pid
 POD = "0f6d3e2a-91b7-4c55-8a3e-5d1c7e9b2f{:02}"
 
 
-def listed(*options):
-    done = subprocess.run([TOCSIN, "node", "--list", *options], stdout=subprocess.PIPE, text=True, check=False)
+TORCH_PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+# Starts ranks as a launcher does whose name is known to nobody: the first number of them, from a first one.
+LAUNCH = """
+import os, subprocess, sys
+ranks = range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[1]))
+started = [subprocess.Popen(["sleep", "600"], env={**os.environ, "RANK": str(r), "WORLD_SIZE": sys.argv[3], "LOCAL_RANK": str(r - ranks[0])}) for r in ranks]
+started[0].wait()
+"""
+
+
+def listed(*options, both=False):
+    done = subprocess.run([TOCSIN, "node", "--list", *options], stdout=subprocess.PIPE, text=True, check=False,
+                          stderr=subprocess.STDOUT if both else None)
     return done.stdout
+
+
+def children(pid):
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 class Jobs(unittest.TestCase):
@@ -60,8 +75,12 @@ class Jobs(unittest.TestCase):
     def rank(self, rank, of=2, **more):
         return self.start(RANK=rank, WORLD_SIZE=of, LOCAL_RANK=rank, **{"TOCSIN_JOB": self.job, **more})
 
-    def line(self, *options):
-        return "".join(line + "\n" for line in listed("--job", self.job + "*", *options).splitlines())
+    def line(self, *options, both=False):
+        return "".join(line + "\n" for line in listed("--job", self.job + "*", *options, both=both).splitlines())
+
+    def conflict(self):
+        """The line about it, which comes when its processes are some seconds old."""
+        return wait_for(lambda: next((line for line in self.line(both=True).splitlines() if line.startswith("tocsin: job ")), None), 15, "the conflict")
 
     def test_a_job_by_its_environment(self):
         pids = [self.rank(rank, 4) for rank in (0, 1)]
@@ -102,6 +121,53 @@ class Jobs(unittest.TestCase):
         (folder / "torchrun").chmod(0o755)
         self.start("unshare", "--pid", "--fork", "--kill-child", folder / "torchrun", TOCSIN_JOB=self.job, RANK=1, WORLD_SIZE=2)
         wait_for(lambda: "ranks 8, 9 of 16," in self.line(), 10, "the ranks")
+
+    def test_a_rank_beyond_its_own_world_size_is_reported_and_is_none(self):
+        pid, wrong = self.rank(0, 4), self.start("sh", "-c", "sleep 600; true", RANK=4, WORLD_SIZE=4, TOCSIN_JOB=self.job)
+        inner = wait_for(lambda: children(wrong), 10, "its program")[0]
+        self.assertEqual(self.conflict(), f"tocsin: job {self.job}: process {inner} (sleep 600) has RANK=4 and WORLD_SIZE=4, so it is not recorded as a rank: "
+                                          "unset both if they are left from another job, else correct them")
+        self.assertEqual(self.line(), f"job {self.job}: rank 0 of 4, pid {pid}, by the environment\n")
+
+    def test_variables_that_a_launcher_replaces_are_not_reported(self):
+        self.start(sys.executable, "-c", LAUNCH, 2, 0, 2, RANK=5, WORLD_SIZE=4, TOCSIN_JOB=self.job)
+        self.start(RANK=1, WORLD_SIZE=1, SLURM_PROCID=2, SLURM_NTASKS=3, TOCSIN_JOB=self.job + "-b")
+        wrong = self.start(RANK=2, WORLD_SIZE=2, TOCSIN_JOB=self.job + "-c")
+        self.assertIn(f"job {self.job}-c: process {wrong} ", self.conflict())
+        self.assertEqual(self.line(both=True).count("tocsin: "), 1)
+        self.assertIn(f"job {self.job}: ranks 0, 1 of 2", self.line())
+        self.assertIn(f"job {self.job}-b: rank 2 of 3", self.line())
+
+    def test_a_program_that_starts_several_ranks_is_none_itself(self):
+        task = {"SLURM_PROCID": 1, "SLURM_NTASKS": 2}
+        for own in ({"RANK": 0, "WORLD_SIZE": 2}, {"RANK": 4, "WORLD_SIZE": 8}, task, {**task, "RANK": 1, "WORLD_SIZE": 2}):
+            with self.subTest(own=own):
+                job = f"{self.job}-{len(own)}{'RANK' in own}{own.get('RANK')}"
+                launcher = self.start(sys.executable, "-c", LAUNCH, 2, 4, 8, TOCSIN_JOB=job, **own)
+                ranks = wait_for(lambda: found if len(found := children(launcher)) == 2 else None, 10, "its ranks")
+                wait_for(lambda: f"job {job}: ranks 4, 5 of 8, pids {ranks[0]}, {ranks[1]}, by" in self.line(), 10, "the ranks")
+
+    def test_a_child_that_inherits_what_a_task_set_is_no_rank(self):
+        program = "import os, subprocess; os.environ.update(RANK=os.environ['SLURM_PROCID'], WORLD_SIZE='2'); subprocess.run(['sleep', '600'])"
+        pid = self.start(sys.executable, "-c", program, SLURM_PROCID=1, SLURM_NTASKS=2, TOCSIN_JOB=self.job)
+        wait_for(lambda: children(pid), 10, "its child")
+        self.assertEqual(self.line(), f"job {self.job}: rank 1 of 2, pid {pid}, by the environment\n")
+
+    def test_below_a_program_that_only_waits_the_one_that_trains_is_the_rank(self):
+        if subprocess.run([TORCH_PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest(f"{TORCH_PYTHON} has no torch")
+        train = "import os, torch, time\nos.fork() or time.sleep(600)\ntime.sleep(600)"
+        waits = "import subprocess, sys; subprocess.Popen(['sleep', '600']); subprocess.run(sys.argv[1:])"
+        pid = self.start(sys.executable, "-c", waits, TORCH_PYTHON, "-c", train, RANK=0, WORLD_SIZE=2, TOCSIN_JOB=self.job)
+        trains = wait_for(lambda: found[1] if len(found := children(pid)) == 2 and children(found[1]) else None, 60, "the training")
+        self.assertEqual(self.line(), f"job {self.job}: rank 0 of 2, pid {trains}, by the environment\n")
+
+    def test_two_processes_of_one_rank_are_reported(self):
+        pids = sorted(self.rank(0) for _ in range(2))
+        self.rank(1)
+        self.assertEqual(self.conflict(), f"tocsin: job {self.job}: process {pids[0]} (sleep 600) and process {pids[1]} (sleep 600) both have RANK=0, and one "
+                                          "of them is recorded: if they are of two jobs, set TOCSIN_JOB to the name of each; if one is not a rank, unset the variable for it")
+        self.assertEqual(self.line(both=True).count("tocsin: "), 1)
 
     def test_steps_of_slurm_are_jobs_of_their_own(self):
         task = {"SLURM_JOB_ID": self.job, "SLURM_NTASKS": 2}

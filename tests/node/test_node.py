@@ -112,6 +112,27 @@ class Node(ServiceCase):
             self.assertIn(f"`tocsin forward {run} --to ADDRESS`", line)
         self.assertNotIn("20260101T000003Z-1", self.log())
 
+    def test_a_shell_that_comes_to_start_a_launcher_gives_its_rank_back(self):
+        (self.folder / "torchrun").write_text("#!/bin/sh\nRANK=0 WORLD_SIZE=4 LOCAL_RANK=0 sleep 600 &\nRANK=1 WORLD_SIZE=4 LOCAL_RANK=1 sleep 600 &\nwait\n")
+        (self.folder / "torchrun").chmod(0o755)
+        self.agent()
+        shell = self.rank(0, 2, "sh", "-c", f"until [ -e {self.folder}/go ]; do sleep 0.2; done; {self.folder}/torchrun; true")
+        wait_for(lambda: "tocsin: records job" in self.log(), 30, "the job")
+        wait_for(lambda: self.events("member"), 30, "the shell")
+        (self.folder / "go").touch()
+        members = wait_for(lambda: found if len(found := self.events("member")) == 3 else None, 30, "the ranks")
+        self.assertEqual([event["rank"] for event in members], [0, 0, 1])
+        self.assertNotEqual(members[1]["pid"], shell.pid)
+        self.assertEqual({event["attempt"] for event in members}, {members[0]["attempt"]})
+        self.assertEqual(self.events("exit"), [])
+
+    def test_the_agent_says_when_it_prints_no_more(self):
+        for _ in range(260):
+            self.rank(1, 1, "sleep", 600)
+        self.agent()
+        wait_for(lambda: "256 different messages were printed, further ones are not" in self.log(), 60, "the last line")
+        self.assertEqual(self.log().count("has RANK=1 and WORLD_SIZE=1"), 256)
+
     def test_the_alert_names_the_rank_that_loops_and_where(self):
         if why := why_not_traced(PYTHON):
             self.skipTest(why)

@@ -43,6 +43,9 @@ struct Finder {
         case RankFinder::Change::Kind::world_size:
           reported.push_back("world_size " + std::to_string(legacy.world_size));
           break;
+        case RankFinder::Change::Kind::withdrawn:
+          reported.push_back(std::to_string(change.pid) + " is not rank " + std::to_string(change.rank));
+          break;
         case RankFinder::Change::Kind::appeared:
           reported.push_back("rank " + std::to_string(change.rank) + " is " + std::to_string(change.pid));
       }
@@ -179,6 +182,15 @@ TEST_CASE("what a launcher has is not the rank of what it starts, unless the ran
   CHECK_FALSE(identity_in(all, rank_variables(all)));
 }
 
+TEST_CASE("a rank beyond its own world size is not one, and the next launcher's variables decide") {
+  std::string why;
+  CHECK_FALSE(identity_in("RANK=5\0WORLD_SIZE=4\0LOCAL_RANK=1\0NODE_RANK=1\0"s, "", &why));
+  CHECK(why == "RANK=5 and WORLD_SIZE=4");
+  CHECK_FALSE(identity_in("RANK=4\0WORLD_SIZE=4\0"s, ""));
+  CHECK(identity_in("RANK=5\0WORLD_SIZE=4\0SLURM_PROCID=2\0SLURM_NTASKS=8\0"s, "", &why) == Identity{2, 8, 1});
+  CHECK(why.empty());
+}
+
 TEST_CASE("ranks are reported with their world size when they appear") {
   Finder job;
   job.add(rank_process(101, 1, 2));
@@ -252,6 +264,17 @@ TEST_CASE("a second process of a rank that lives waits until the first has gone"
   CHECK(job.look().empty());
   job.end(100);
   CHECK(job.look() == Reported{"rank 0 is 150"});
+}
+
+TEST_CASE("a process that turns out to be a launcher gives its rank to the one that it started, in the same attempt") {
+  Finder job;
+  job.add(rank_process(100, 0, 2));
+  (void)job.look();
+  job.processes.at(100).identity.reset();
+  job.processes.at(100).rank = false;
+  for (const std::uint32_t rank : {0u, 1u}) job.add(rank_process(static_cast<pid_t>(201 + rank), rank, 16));
+  CHECK(job.look() == Reported{"100 is not rank 0", "world_size 16", "rank 0 is 201", "rank 1 is 202"});
+  CHECK(job.legacy.attempt == 1);
 }
 
 TEST_CASE("a recorder that is started again knows the ranks of the one before") {
