@@ -188,11 +188,12 @@ void Recorder::finish() {
     watch_->drop_gone(now, is_command);
     const bool exited = WIFEXITED(state_.status);
     const int number = exited ? WEXITSTATUS(state_.status) : WTERMSIG(state_.status);
-    const bool cancelled = !exited && (state_.asked_to_end || number == SIGINT);
     // A launcher that is asked to end exits with a status of its own, as one does that failed before it was asked.
     const bool asked =
         state_.asked_at != 0 && state_.ended_at - state_.asked_at < std::chrono::nanoseconds{ends_within}.count();
-    const std::string_view reason = exited && number == 0 ? "completed" : cancelled ? "cancelled" : "failed";
+    // One that handles the signal, for instance to save a checkpoint, exits with 0 and has not come to its end either.
+    const bool cancelled = exited ? number == 0 && asked : state_.asked_to_end || number == SIGINT;
+    const std::string_view reason = cancelled ? "cancelled" : exited && number == 0 ? "completed" : "failed";
     const EntryBuilder::Field fields[] = {{"reason", 0, reason, true},
                                           {exited ? "code" : "signal", static_cast<double>(number), {}, false},
                                           {"asked", 1, {}, false}};
@@ -203,7 +204,7 @@ void Recorder::finish() {
                                             {"signal", static_cast<double>(number), {}, false}};
       entry.event(ended, command, "process_killed", killed);
     }
-    entry.event(ended, EntryBuilder::job(), "end", std::span{fields, exited && number != 0 && asked ? 3u : 2u});
+    entry.event(ended, EntryBuilder::job(), "end", std::span{fields, exited && asked ? 3u : 2u});
     report_.write();
   }
   report_.finish();

@@ -122,7 +122,8 @@ TEST_CASE("the end of a launcher that exits with a status of its own says that i
   };
   CHECK(asked("a", "exit 1") ==
         std::map<std::string, std::string>{{"reason", "failed"}, {"code", "1"}, {"asked", "1"}});
-  CHECK(asked("b", "exit 0") == std::map<std::string, std::string>{{"reason", "completed"}, {"code", "0"}});
+  CHECK(asked("b", "exit 0") ==
+        std::map<std::string, std::string>{{"reason", "cancelled"}, {"code", "0"}, {"asked", "1"}});
 }
 
 TEST_CASE("ranks are found among the descendants, sampled, and their exits reported") {
