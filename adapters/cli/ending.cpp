@@ -7,6 +7,8 @@
 #include <cstring>
 #include <variant>
 
+#include "adapters/formats/printable.h"
+
 namespace tocsin::adapters::cli {
 
 void Ending::read(const stream::Entry& entry) {
@@ -32,7 +34,7 @@ void Ending::correct(stream::Verdict& verdict) const {
 }
 
 std::string Ending::text(const std::string& job) const {
-  std::string text = "job " + job;
+  std::string text = "job " + formats::printable(job);
   if (signal_) text += fmt::format(" was ended by signal {} ({})", *signal_, strsignal(*signal_));
   else if (!code_) text += " ended; its exit status was not recorded";
   else text += fmt::format(" {} with exit status {}", *code_ == 0 ? "ended" : "failed", *code_);
