@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fnmatch.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -32,11 +31,6 @@ bool is_named(const std::vector<std::string>& patterns, const std::string& name)
          });
 }
 
-std::string name_of(uid_t user) {
-  const passwd* found = ::getpwuid(user);
-  return found != nullptr ? found->pw_name : std::to_string(user);
-}
-
 std::filesystem::path default_state() {
   // What systemd makes for a unit with StateDirectory=.
   if (const char* given = std::getenv("STATE_DIRECTORY"); given != nullptr && *given == '/') return given;
@@ -47,7 +41,7 @@ int run_node(NodeArguments arguments) {
   node::NodeOptions& options = arguments.options;
   if (options.node.empty()) options.node = wrap::host();
   options.recorded = [jobs = arguments.jobs, users = arguments.users](const node::NodeJob& job) {
-    return is_named(jobs, job.place.job) && is_named(users, name_of(job.user));
+    return is_named(jobs, job.place.job) && is_named(users, node::user_name(job.user));
   };
   if (arguments.list) {
     std::size_t shown = 0;

@@ -48,8 +48,11 @@ JobDescription describe(const NodeJob& job, const std::string& node, const std::
 }
 
 std::string to_text(const JobDescription& job) {
-  Json out{{"by", static_cast<int>(job.place.by)}, {"job", job.place.job}, {"step", job.place.step}};
-  out["node"] = job.reported.node, out["attempts"] = job.reported.attempts;
+  Json out{{"by", static_cast<int>(job.place.by)},
+           {"job", job.place.job},
+           {"step", job.place.step},
+           {"user", job.place.user}};
+  out["name"] = job.reported.job, out["node"] = job.reported.node, out["attempts"] = job.reported.attempts;
   out["labels"] = job.reported.labels;
   if (const auto& part = job.reported.part)
     out["part"] = {{"part", part->part}, {"step", part->step}, {"parts", part->parts}};
@@ -62,9 +65,10 @@ std::optional<JobDescription> description_from(const std::string& text) {
   try {
     JobDescription job;
     const int by = in.at("by");
-    if (by < 0 || by > static_cast<int>(JobPlace::By::environment)) return std::nullopt;
+    if (by < 0 || by > static_cast<int>(JobPlace::By::chosen)) return std::nullopt;
     job.place = {static_cast<JobPlace::By>(by), in.at("job"), in.at("step")};
-    job.reported = {job.place.job, in.at("node"), in.at("attempts"), in.at("labels"), {}};
+    job.place.user = in.at("user");
+    job.reported = {in.at("name"), in.at("node"), in.at("attempts"), in.at("labels"), {}};
     if (const auto part = in.find("part"); part != in.end())
       job.reported.part = wrap::JobPart{part->at("part"), part->at("step"), part->at("parts")};
     return job;

@@ -137,13 +137,14 @@ std::optional<std::string> pod_uid(std::string_view cgroup) {
 std::optional<JobPlace> place_in(std::string_view cgroup, std::string_view environment, const std::string& host) {
   if (auto step = slurm_step(cgroup)) return JobPlace{JobPlace::By::slurm, std::move(step->job), std::move(step->step)};
   if (const auto uid = pod_uid(cgroup)) return JobPlace{JobPlace::By::pod, job_of_pod(environment, *uid, host), {}};
-  JobPlace place{JobPlace::By::environment, value(environment, "TOCSIN_JOB"), {}};
+  JobPlace place{JobPlace::By::chosen, value(environment, "TOCSIN_JOB"), {}};
   if (!place.job.empty()) return place;
   const auto variable = [&](const char* name) -> std::optional<std::string> {
     std::string text = value(environment, name);
     return text.empty() ? std::nullopt : std::optional{std::move(text)};
   };
   place.job = wrap::job_environment(variable).job;
+  if (!place.job.empty()) place.by = JobPlace::By::environment;
   if (variable("SLURM_JOB_ID")) place.step = variable("SLURM_STEP_ID").value_or("batch");
   if (place.job.empty()) place.job = job_by_meeting_point(environment, host);
   return place.job.empty() ? std::nullopt : std::optional{std::move(place)};
@@ -153,7 +154,8 @@ std::string_view text_of(JobPlace::By by) noexcept {
   switch (by) {
     case JobPlace::By::slurm: return "Slurm's cgroup";
     case JobPlace::By::pod: return "the pod's cgroup";
-    case JobPlace::By::environment: return "the environment";
+    case JobPlace::By::environment:
+    case JobPlace::By::chosen: return "the environment";
   }
   return "";
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -10,9 +12,10 @@ namespace tocsin::adapters::node {
 
 // The job that a process belongs to. Slurm's steps are jobs of their own here: each has its ranks.
 struct JobPlace {
-  enum class By : std::uint8_t { slurm, pod, environment } by = By::environment;
-  std::string job;   // as its records name it
+  enum class By : std::uint8_t { slurm, pod, environment, chosen } by = By::environment;
+  std::string job;   // as its records name it, unless it is `chosen` and another user has chosen the same
   std::string step;  // of Slurm: a number, "batch", "interactive" or "extern"; else empty
+  uid_t user = 0;    // whose processes it has, where the name is `chosen`: by users, and not by a scheduler
   auto operator<=>(const JobPlace&) const = default;
 };
 

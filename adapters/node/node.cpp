@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "adapters/formats/printable.h"
 #include "adapters/journal/directory.h"
 #include "adapters/node/recorded_job.h"
 #include "adapters/wrap/printed_once.h"
@@ -81,16 +82,30 @@ class Agent {
       }
       const fs::path run = new_directory(job);
       JobDescription description = describe(job, options_.node, options_.attempts());
+      tell_apart(description);
       if (auto prepared = RecordedJob::prepare(run, description); !prepared) {
         printed_.print("not recorded: " + text_of(job) + ": " + prepared.error().message);
         continue;
       }
-      ::fprintf(stderr, "tocsin: records %s\n", text_of(job).c_str());
+      ::fprintf(stderr, "tocsin: records %s%s\n", text_of(job).c_str(), as_named(description).c_str());
       add(run, std::move(description));
       wrap::remove_oldest_runs(options_.state, options_.state_bytes);
     }
     for (const RankConflict& conflict : jobs_.conflicts())
       if (!conflict.job.wrapped && options_.recorded(conflict.job)) printed_.print(text_of(conflict));
+  }
+
+  // Records of two users that chose one name would be taken for those of one job.
+  void tell_apart(JobDescription& job) const {
+    const auto same = [&](const auto& one) { return one->recording() && one->name() == job.reported.job; };
+    if (job.place.by == JobPlace::By::chosen && std::ranges::any_of(recorded_, same))
+      job.reported.job += '@' + user_name(job.place.user);
+  }
+
+  static std::string as_named(const JobDescription& job) {
+    if (job.reported.job == job.place.job) return "";
+    return "; as job " + formats::printable(job.reported.job) +
+           ", since another job here has its name: set TOCSIN_JOB to tell them apart";
   }
 
   // Its name ends with the pid of a rank: what is recorded of a job that runs is not removed.

@@ -1,9 +1,10 @@
 #include "adapters/node/node_jobs.h"
 
-#include <sys/stat.h>
+#include <pwd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <memory>
 
 #include "adapters/evidence/listed.h"
@@ -38,9 +39,14 @@ bool below_wrap(pid_t pid) {
   return false;
 }
 
+// The real one; /proc/PID itself belongs to root where the process may not be dumped.
 uid_t owner_of(pid_t pid) {
-  struct stat about {};
-  return ::stat(evidence::proc_path(pid, "").c_str(), &about) == 0 ? about.st_uid : 0;
+  const std::string status = evidence::read_proc(evidence::proc_path(pid, "status"));
+  constexpr std::string_view before = "\nUid:\t";
+  uid_t user = 0;
+  if (const std::size_t at = status.find(before); at != status.npos)
+    std::from_chars(status.data() + at + before.size(), status.data() + status.size(), user);
+  return user;
 }
 
 }  // namespace
@@ -50,7 +56,9 @@ wrap::Kin::Answer JobKin::of(const Process& process) {
   if (process.pid == 2 || process.parent == 2) return Answer::strange;  // threads of the kernel
   const std::string cgroup = evidence::read_proc(evidence::proc_path(process.pid, "cgroup"));
   const std::string environment = evidence::environment_of(process.pid);
-  if (auto place = place_in(cgroup, environment, host_); place && (!one_ || *one_ == *place)) {
+  auto place = place_in(cgroup, environment, host_);
+  if (place && place->by == JobPlace::By::chosen) place->user = owner_of(process.pid);
+  if (place && (!one_ || *one_ == *place)) {
     places_.emplace(process.pid, std::move(*place));
     return Answer::ours;
   }
@@ -143,9 +151,17 @@ std::vector<NodeJob> NodeJobs::look() {
       rank.pid = tree_.worker_of(rank.pid);
       rank.start = tree_.processes().at(rank.pid).start;
     }
+    if (!jobs.empty() && place.by == JobPlace::By::chosen && jobs.back().place.by == place.by &&
+        jobs.back().place.job == place.job)
+      job.shared = jobs.back().shared = true;
     jobs.push_back(std::move(job));
   }
   return jobs;
+}
+
+std::string user_name(uid_t user) {
+  const passwd* found = ::getpwuid(user);
+  return found != nullptr ? found->pw_name : std::to_string(user);
 }
 
 std::string text_of(const RankConflict& conflict) {
@@ -164,6 +180,7 @@ std::string text_of(const NodeJob& job) {
   out += (ranks.size() == 1 ? ": rank " : ": ranks ") + evidence::listed(ranks);
   if (job.world_size > 0) out += " of " + std::to_string(job.world_size);
   out += (ranks.size() == 1 ? ", pid " : ", pids ") + pids + ", by " + std::string{text_of(job.place.by)};
+  if (job.shared) out += " of user " + user_name(job.place.user);
   if (job.wrapped) out += ", recorded by tocsin wrap";
   return out;
 }

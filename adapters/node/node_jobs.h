@@ -40,6 +40,7 @@ struct NodeJob {
   std::vector<evidence::StackTarget> ranks{};  // that run on this machine, by rank
   uid_t user = 0;                              // whose they are
   bool wrapped = false;                        // `tocsin wrap` records it
+  bool shared = false;                         // a job of another user has the same name, by choice
 };
 
 // Processes of a job that name ranks which cannot be: what a person should set otherwise.
@@ -64,6 +65,8 @@ class NodeJobs {
   wrap::ProcessTree tree_;
   std::vector<RankConflict> conflicts_;
 };
+
+[[nodiscard]] std::string user_name(uid_t user);
 
 // "job 4711 step 0: ranks 0-3 of 8, pids 10, 11, 12, 13, by Slurm's cgroup".
 [[nodiscard]] std::string text_of(const NodeJob& job);

@@ -83,7 +83,7 @@ RecordedJob::RecordedJob(fs::path run, JobDescription job, std::uint64_t journal
               {stop},
               STDERR_FILENO,
               [this, stop, send](unsigned restarts) {
-                return send(run_, {job_.place.job, stop, restarts});
+                return send(run_, {job_.reported.job, stop, restarts});
               },
               patient} {}
 

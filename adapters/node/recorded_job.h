@@ -37,6 +37,7 @@ class RecordedJob {
   [[nodiscard]] bool running() const noexcept { return recorder_.running() || sender_.running(); }
   void finished();  // nothing is left to do for its directory
   [[nodiscard]] const JobPlace& place() const noexcept { return job_.place; }
+  [[nodiscard]] const std::string& name() const noexcept { return job_.reported.job; }  // in its records
 
  private:
   struct Kept {

@@ -194,10 +194,26 @@ class Jobs(unittest.TestCase):
         folder.chmod(0o755)
         shutil.copy("/bin/bash", folder / "tocsin")
         (folder / "wrap").write_text("sleep 600; true\n")
-        self.rank(0)
-        self.start("env", f"--chdir={folder}", folder / "tocsin", "wrap", user="nobody", RANK=1, WORLD_SIZE=2, TOCSIN_JOB=self.job)
+        step = {"SLURM_JOB_ID": self.job, "SLURM_STEP_ID": 0}
+        self.start(RANK=0, WORLD_SIZE=2, **step)
+        self.start("env", f"--chdir={folder}", folder / "tocsin", "wrap", user="nobody", RANK=1, WORLD_SIZE=2, **step)
         wait_for(lambda: "ranks 0, 1 of 2" in self.line(), 10, "both ranks")
         self.assertNotIn("recorded by tocsin wrap", self.line())
+
+    @unittest.skipUnless(os.geteuid() == 0, "processes of another user need root")
+    def test_two_users_that_chose_one_name_have_a_job_each(self):
+        self.rank(1)
+        pids = {user: self.start(user=user, RANK=0, WORLD_SIZE=2, TOCSIN_JOB=self.job) for user in ("root", "nobody")}
+        self.rank(0, TOCSIN_JOB=self.job + "-b")
+        lines = self.line(both=True).splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertRegex(lines[0], rf"^job {self.job}: ranks 0, 1 of 2, pids {pids['root']}, \d+, by the environment of user root$")
+        self.assertEqual(lines[1], f"job {self.job}: rank 0 of 2, pid {pids['nobody']}, by the environment of user nobody")
+        self.assertRegex(lines[2], r"by the environment$")
+        done = subprocess.run([TOCSIN, "stacks", "--job", self.job], stderr=subprocess.PIPE, text=True, check=False)
+        self.assertIn(f"name one: {self.job}@root, {self.job}@nobody\n", done.stderr)
+        done = subprocess.run([TOCSIN, "stacks", "--job", self.job + "@nobody"], stdout=subprocess.PIPE, text=True, check=False)
+        self.assertIn(str(pids["nobody"]), done.stdout)
 
     def test_a_job_under_wrap_is_left_to_it(self):
         wrapped = self.start(TOCSIN, "wrap", "--job", self.job, "--journal", f"/tmp/{self.job}", "--", "env", "RANK=0", "WORLD_SIZE=1", "sleep", 600,

@@ -49,8 +49,8 @@ class Node(ServiceCase):
     def log(self):
         return (self.folder / "agent.log").read_text()
 
-    def rank(self, rank, of, *command):
-        return self.start(*command, env={"PATH": os.environ["PATH"], "RANK": str(rank), "WORLD_SIZE": str(of), "TOCSIN_JOB": self.job, **self.meeting})
+    def rank(self, rank, of, *command, user=None):
+        return self.start(*command, user=user, env={"PATH": os.environ["PATH"], "RANK": str(rank), "WORLD_SIZE": str(of), "TOCSIN_JOB": self.job, **self.meeting})
 
     meeting = {}
 
@@ -125,6 +125,25 @@ class Node(ServiceCase):
         self.assertNotEqual(members[1]["pid"], shell.pid)
         self.assertEqual({event["attempt"] for event in members}, {members[0]["attempt"]})
         self.assertEqual(self.events("exit"), [])
+
+    @unittest.skipUnless(os.geteuid() == 0, "processes of another user need root")
+    def test_two_users_that_chose_one_name_have_a_job_each(self):
+        first = self.rank(0, 2, "sleep", 600)
+        agent = self.agent()
+        wait_for(lambda: "tocsin: records job" in self.log(), 30, "the first job")
+        second = self.rank(1, 2, "sleep", 600, user="nobody")
+        wait_for(lambda: f"; as job {self.job}@nobody, since another job here has its name" in self.log(), 30, "the second job")
+        first.kill()
+        first.wait()
+        agent.terminate()
+        agent.wait(60)
+        self.agent()        # which goes on with the second job under its name
+        wait_for(lambda: len(self.events("end")) == 1, 60, "the end of the first job")
+        members = {(event["job"], event["rank"], event["pid"]) for event in self.events("member")}
+        self.assertEqual(members, {(self.job, 0, first.pid), (self.job + "@nobody", 1, second.pid)})
+        names = [job["job"] for job in self.get("/api/v1/jobs")]
+        self.assertEqual(sorted(names), [self.job, self.job + "@nobody"])
+        self.assertEqual(self.log().count("tocsin: records"), 2)
 
     def test_the_agent_says_when_it_prints_no_more(self):
         for _ in range(260):
