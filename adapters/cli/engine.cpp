@@ -172,7 +172,7 @@ class JournalLoopOwner final : public runtime::ShardLoop::Owner {
     return outcome.kept ? publisher_->flush() : Result<void>{};
   }
   void before_step(runtime::ShardRunner& runner) override {
-    if (!shows_progress_) return;
+    if (!shows_progress_ || runner.shard().clock() == stream::long_ago) return;  // no record yet
     const double done = static_cast<double>(static_cast<std::uint64_t>(runner.position()));
     terminal_->set_progress(fmt::format("replaying {}  {:3.0f} %", formats::time_text(runner.shard().clock()),
                                         total_ ? 100.0 * done / static_cast<double>(total_) : 0.0));

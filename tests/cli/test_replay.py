@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import random
 import re
 import resource
@@ -114,6 +115,20 @@ class Replay(WithJournal):
                                       env=dict(os.environ, TOCSIN_RULES=str(ROOT / "rules")))
                 self.assertEqual(done.returncode, 2)
                 self.assertEqual(done.stderr, "tocsin: cannot write to stdout\n")
+
+    def test_the_progress_on_a_terminal_begins_with_the_time_of_a_record(self):
+        ours, its = pty.openpty()
+        with subprocess.Popen([TOCSIN, "replay", self.fresh_journal("shown")], stdin=its, stdout=its, stderr=its,
+                              env=dict(os.environ, TOCSIN_RULES=str(ROOT / "rules"), TERM="xterm")):
+            os.close(its)
+            shown = b""
+            try:
+                while more := os.read(ours, 65536):
+                    shown += more
+            except OSError:     # it has ended
+                pass
+        os.close(ours)
+        self.assertEqual(set(re.findall(rb"replaying (\d{4})-", shown)), {b"2026"})
 
     def test_explain_of_a_job_that_is_not_there_names_those_that_are(self):
         wrong = tocsin("explain", self.base / "journal", "--rule", "collective_hang", "--job", "dmeo")
