@@ -29,17 +29,24 @@ class ClosedRows {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t members() const noexcept { return members_; }
   [[nodiscard]] Row operator[](std::size_t index) const noexcept {
-    const std::size_t place = place_of(index);
-    return {numbers_[place], {values_.get() + place * stride_, members_}};
+    return {number(index), {values_.get() + place_of(index) * stride_, members_}};
   }
-  [[nodiscard]] RowNumber number(std::size_t index) const noexcept { return numbers_[place_of(index)]; }
+  [[nodiscard]] RowNumber number(std::size_t index) const noexcept {
+    return numbers_.empty() ? from_ + static_cast<RowNumber>(index) : numbers_[place_of(index)];
+  }
   [[nodiscard]] RowNumber first_number() const noexcept { return number(0); }
   [[nodiscard]] RowNumber last_number() const noexcept { return number(size_ - 1); }
 
   void push_back(RowNumber number, std::span<const T> values) {
-    if (values.size() > members_ || size_ == numbers_.size()) grow(std::max(values.size(), members_));
-    const std::size_t place = place_of(size_++);
-    numbers_[place] = number;
+    if (values.size() > members_ || size_ == places_) grow(std::max(values.size(), members_));
+    const std::size_t place = place_of(size_);
+    if (size_ == 0) from_ = number, numbers_ = {};
+    if (numbers_.empty() && number != from_ + static_cast<RowNumber>(size_)) {
+      numbers_.resize(places_);
+      for (std::size_t i = 0; i < size_; ++i) numbers_[place_of(i)] = from_ + static_cast<RowNumber>(i);
+    }
+    if (!numbers_.empty()) numbers_[place] = number;
+    ++size_;
     T* const to = values_.get() + place * stride_;
     std::fill(std::ranges::copy(values, to).out, to + members_, absent_of<T>);
   }
@@ -49,8 +56,12 @@ class ClosedRows {
     std::swap(*this, other);
   }
   void pop_front() noexcept {
-    if (++first_ == numbers_.size()) first_ = 0;
+    if (++first_ == places_) first_ = 0;
     --size_;
+    ++from_;
+    if (numbers_.empty() || size_ == 0) return;
+    from_ = number(0);
+    if (last_number() - from_ + 1 == static_cast<RowNumber>(size_)) numbers_ = {};
   }
   // The index of the first row after `number`.
   [[nodiscard]] std::size_t after(RowNumber number) const noexcept {
@@ -67,13 +78,13 @@ class ClosedRows {
     return low;
   }
   [[nodiscard]] std::size_t retained_bytes() const noexcept {
-    return numbers_.size() * (sizeof(RowNumber) + stride_ * sizeof(T));
+    return numbers_.size() * sizeof(RowNumber) + places_ * stride_ * sizeof(T);
   }
 
  private:
   [[nodiscard]] std::size_t place_of(std::size_t index) const noexcept {
     const std::size_t place = first_ + index;
-    return place < numbers_.size() ? place : place - numbers_.size();
+    return place < places_ ? place : place - places_;
   }
   // Values of one member in rows one after the other must not all want the same place of a cache.
   static std::size_t stride_of(std::size_t members) noexcept {
@@ -83,26 +94,26 @@ class ClosedRows {
     return stride % power == 0 ? stride + line : stride;
   }
   void grow(std::size_t members) {
-    const std::size_t rows = size_ < numbers_.size()
-                                 ? numbers_.size()
-                                 : std::max(few_rows, size_ < most_ ? std::min(2 * size_, most_) : 2 * size_);
+    const std::size_t rows =
+        size_ < places_ ? places_ : std::max(few_rows, size_ < most_ ? std::min(2 * size_, most_) : 2 * size_);
     const std::size_t stride = members > stride_ ? stride_of(members) : stride_;
-    std::vector<RowNumber> numbers(rows);
+    std::vector<RowNumber> numbers(numbers_.empty() ? 0 : rows);
     auto values = std::make_unique_for_overwrite<T[]>(rows * stride);
     for (std::size_t i = 0; i < size_; ++i) {
       const Row row = (*this)[i];
       T* const to = values.get() + i * stride;
-      numbers[i] = row.number;
+      if (!numbers.empty()) numbers[i] = row.number;
       std::fill(std::ranges::copy(row.values, to).out, to + members, absent_of<T>);
     }
     numbers_ = std::move(numbers), values_ = std::move(values);
-    first_ = 0, stride_ = stride, members_ = members;
+    first_ = 0, places_ = rows, stride_ = stride, members_ = members;
   }
 
   static constexpr std::size_t few_rows = 4;
   std::size_t most_;
-  std::size_t first_ = 0, size_ = 0, members_ = 0, stride_ = 0;
-  std::vector<RowNumber> numbers_;  // by place
+  std::size_t first_ = 0, size_ = 0, places_ = 0, members_ = 0, stride_ = 0;
+  RowNumber from_ = 0;              // the number of the first
+  std::vector<RowNumber> numbers_;  // by place; empty while each row follows the one before, as usual
   std::unique_ptr<T[]> values_;     // [place][stride]
 };
 
