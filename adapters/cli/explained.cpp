@@ -51,9 +51,10 @@ std::string fire_text(const Evaluation& evaluation, stream::Slot slot) {
 std::string alert_text(const Evaluation& evaluation, stream::Slot slot) {
   const stream::RuleRun& run = evaluation.run;
   const stream::Rule& rule = evaluation.rule;
-  if (run.quarantined_until && evaluation.tick < *run.quarantined_until)
-    return fmt::format("the rule failed and is disabled until {}: {}", formats::time_text(*run.quarantined_until),
-                       run.failure);
+  const stream::RuleRun::Seldom& seldom = run.seldom();
+  if (seldom.quarantined_until && evaluation.tick < *seldom.quarantined_until)
+    return fmt::format("the rule failed and is disabled until {}: {}", formats::time_text(*seldom.quarantined_until),
+                       seldom.failure);
   const stream::Life* life = life_of(evaluation, slot);
   const std::string waits = evaluation.waits_for(slot);
   const std::string since = life && life->first != stream::never ? formats::time_text(life->first) : "";

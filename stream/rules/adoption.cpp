@@ -2,6 +2,7 @@
 // that leaves.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "stream/rules/judge.h"
 #include "stream/rules/meaning.h"
@@ -25,27 +26,28 @@ void Judge::adopt(Judge& old, Time from) {
         same->rule().mode != rule.mode)
       old.lifecycle_.withdraw(static_cast<RuleIndex>(i), from, old.runs_, facts_.topology, publish_it);
     if (gone) continue;
-    same->adopt(before);
+    const auto held = std::as_const(before).seldom().held;
+    same->adopt(std::move(before));
     answered_ = std::max(answered_, same->unchanged_since());
-    adopt_frozen(old, before, *same);
-    if (same->has_failed() && !unchanged(*old.pack_, rule, *pack_, same->rule()))
-      same->leave_quarantine(), same->failure.clear();
+    adopt_frozen(old, held, *same);
+    if (std::as_const(*same).seldom().has_failed() && !unchanged(*old.pack_, rule, *pack_, same->rule()))
+      same->seldom().leave_quarantine(), same->seldom().failure.clear();
   }
   lifecycle_.adopt(old.lifecycle_, from, runs_, facts_.topology, publish_it);
   expiry_ = lifecycle_.next_expiry(runs_);
 }
 
 // Values that a rule holds while its alert is open: adopted for the same reduction of the same window.
-void Judge::adopt_frozen(const Judge& old, const RuleRun& before, RuleRun& now) {
-  if (before.held.empty()) return;
+void Judge::adopt_frozen(const Judge& old, const HeldValues& before, RuleRun& now) {
+  if (before.empty()) return;
   std::map<std::uint64_t, const std::vector<double>*> values;
-  for (const auto& [node, held] : before.held) values[meaning(*old.pack_, static_cast<NodeId>(node))] = &held;
+  for (const auto& [node, held] : before) values[meaning(*old.pack_, static_cast<NodeId>(node))] = &held;
   const auto index = static_cast<RuleIndex>(&now - runs_.data());
   for (std::size_t id = 0; id < pack_->graph->size(); ++id) {
     const Node& node = (*pack_->graph)[static_cast<NodeId>(id)];
     if (node.op != Op::freeze || node.attributes.rule != index) continue;
     const auto found = values.find(meaning(*pack_, node.arguments[0]));
-    if (found != values.end()) now.held[static_cast<std::uint32_t>(node.arguments[0])] = *found->second;
+    if (found != values.end()) now.seldom().held[static_cast<std::uint32_t>(node.arguments[0])] = *found->second;
   }
 }
 

@@ -37,13 +37,6 @@ Time expiry(const RuleRun& run, const Life& life) { return life.last_known + run
 
 }  // namespace
 
-void AlertLifecycle::index_children() {
-  for (std::size_t i = 0; i < pack_->rules.size(); ++i)
-    for (const RuleIndex parent : pack_->rules[i].yields_to) children_.emplace_back(parent, static_cast<RuleIndex>(i));
-  std::ranges::sort(children_);
-  children_.shrink_to_fit();
-}
-
 std::size_t AlertLifecycle::quota_of(const Rule& rule) noexcept {
   return static_cast<std::size_t>(rule.mode) * severities + static_cast<std::size_t>(rule.severity);
 }
@@ -144,9 +137,11 @@ AlertLifecycle::Parents AlertLifecycle::parents(RuleIndex index, Slot slot, cons
 
 // Includes children that are not due at this tick.
 void AlertLifecycle::explain_children(RuleIndex parent, const Call& call) {
-  for (const auto& entry : std::ranges::equal_range(children_, parent, {}, &std::pair<RuleIndex, RuleIndex>::first)) {
-    const RuleIndex index = entry.second;
-    RuleRun& child = call.runs[static_cast<std::size_t>(index)];
+  for (std::size_t i = 0; i < call.runs.size(); ++i) {
+    RuleRun& child = call.runs[i];
+    if (child.lives().empty() || std::ranges::find(child.rule().yields_to, parent) == child.rule().yields_to.end())
+      continue;
+    const auto index = static_cast<RuleIndex>(i);
     bool explained = false;
     for (auto& [slot, life] : child.lives()) {
       if (!life.on || !life.explained_by.empty()) continue;

@@ -32,7 +32,6 @@ class AlertLifecycle {
   AlertLifecycle(const Pack& pack, Names names, OfSubject* of_subject = nullptr)
       : pack_(&pack), names_(std::move(names)), of_subject_(of_subject) {
     if (of_subject_ != nullptr) of_subject_->push_back(this);
-    index_children();
   }
   ~AlertLifecycle() {
     if (of_subject_ != nullptr) std::erase(*of_subject_, this);
@@ -99,7 +98,6 @@ class AlertLifecycle {
   }
   static constexpr std::size_t modes = 3, severities = 4;
 
-  void index_children();
   [[nodiscard]] static std::size_t quota_of(const Rule& rule) noexcept;
   [[nodiscard]] Quota& quota(const Rule& rule) { return quotas_[quota_of(rule)]; }
   [[nodiscard]] std::uint32_t open(std::size_t quota) const;  // of all attempts of the subject
@@ -121,8 +119,7 @@ class AlertLifecycle {
   const Pack* pack_;
   Names names_;
   OfSubject* of_subject_;
-  std::vector<std::pair<RuleIndex, RuleIndex>> children_;  // parent and child, ascending
-  std::array<Quota, severities * modes> quotas_{};         // derived from the lives: not saved
+  std::array<Quota, severities * modes> quotas_{};  // derived from the lives: not saved
   std::array<Summary, modes> summaries_{};
   std::uint64_t over_limit_ = 0;  // members that met the limit, since construction
 };

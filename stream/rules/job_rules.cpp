@@ -47,15 +47,16 @@ bool Judge::take(Judge& other, RuleRun& theirs, RuleRun& ours) {
   const Rule &rule = ours.rule(), &old = theirs.rule();
   const Topology& there = other.facts_.topology;
   bool moved = false;
-  for (Slot slot = 0; slot < theirs.holds.size(); ++slot) {
-    if (!theirs.holds[slot] || !there.exists(rule.per, slot)) continue;
+  auto& holds = theirs.seldom().holds;
+  for (Slot slot = 0; slot < holds.size(); ++slot) {
+    if (!holds[slot] || !there.exists(rule.per, slot)) continue;
     const auto here = JobRules::Member::of(there, rule.per, slot).in(facts_.topology, rule.per);
     if (!here) continue;
     for (std::size_t i = 0; i < old.state.size(); ++i)
       for (std::size_t f = 0; f < rule.state.size(); ++f)
         if (old.state[i].name == rule.state[f].name)
           ours.state(f, *here + std::size_t{1})[*here] = theirs.state(i, slot + std::size_t{1})[slot];
-    theirs.holds[slot] = 0;
+    holds[slot] = 0;
     if (const auto life = theirs.lives().find(slot); life != theirs.lives().end()) {
       ours.adopt(*here, std::move(life->second));
       theirs.lives().erase(life);
@@ -91,10 +92,11 @@ void Judge::take_over(RuleIndex index) {
   for (Judge* other : facts_.job.judges()) {
     if (other == this) continue;
     for (RuleRun& theirs : other->runs_)
-      if (theirs.rule().name == rule.name && theirs.rule().per == rule.per && !theirs.holds.empty())
+      if (theirs.rule().name == rule.name && theirs.rule().per == rule.per &&
+          !std::as_const(theirs).seldom().holds.empty())
         moved |= take(*other, theirs, ours);
   }
-  ours.holds.assign(facts_.topology.size(rule.per), 1);
+  ours.seldom().holds.assign(facts_.topology.size(rule.per), 1);
   if (!moved) return;
   lifecycle_.count(runs_);
   steady_.disturb(moment_.now);
@@ -107,14 +109,16 @@ bool Judge::holds_alerts() const {
 void Judge::leave() {
   for (RuleRun& run : runs_) {
     const Rule& rule = run.rule();
-    for (Slot slot = 0; slot < run.holds.size() && rule.scope == Scope::job && !rule.state.empty(); ++slot) {
-      if (!run.holds[slot] || !facts_.topology.exists(rule.per, slot)) continue;
+    const auto holds = std::as_const(run).seldom().holds;
+    if (holds.empty()) continue;
+    for (Slot slot = 0; slot < holds.size() && rule.scope == Scope::job && !rule.state.empty(); ++slot) {
+      if (!holds[slot] || !facts_.topology.exists(rule.per, slot)) continue;
       JobRules::State state{JobRules::Member::of(facts_.topology, rule.per, slot), {}};
       for (std::size_t f = 0; f < rule.state.size(); ++f)
         state.values.emplace_back(rule.state[f].name, run.state(f, slot + std::size_t{1})[slot]);
       facts_.job.left[rule.name].push_back(std::move(state));
     }
-    run.holds.clear();
+    run.seldom().holds.clear();
   }
 }
 

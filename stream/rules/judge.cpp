@@ -189,18 +189,19 @@ void Judge::take_outcomes(NodeId answer, const Rule& rule) {
 }
 
 bool Judge::evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run) {
-  if (run.quarantined_until && tick_ < *run.quarantined_until) return false;
+  if (RuleRun::Seldom& failed = run.seldom(); failed.quarantined_until && tick_ < *failed.quarantined_until)
+    return false;
   Script script{*this};
   const Result<ScriptedAnswer> answer = scripts_->evaluate(index, script);
   if (!answer) {
-    const std::uint32_t doublings = std::min(run.failures++, longest_quarantine);
-    run.quarantined_until = tick_ + first_quarantine * (1 << doublings);
+    const std::uint32_t doublings = std::min(run.seldom().failures++, longest_quarantine);
+    run.seldom().quarantined_until = tick_ + first_quarantine * (1 << doublings);
     ++context_.counters->quarantined;
-    run.failure = answer.error().message;
+    run.seldom().failure = answer.error().message;
     context_.counters->quarantine_messages[rule.name] = answer.error().message;
     return false;
   }
-  run.leave_quarantine();
+  run.seldom().leave_quarantine();
   script.compute(answer->answer);
   take_outcomes(answer->answer, rule);
   for (const auto& [field, node] : answer->state) script.compute(node);
@@ -316,7 +317,7 @@ void Judge::state(const Node& node, std::span<double> out) {
 
 void Judge::freeze(const Node& node, std::span<double> in_out) {
   RuleRun& run = runs_[static_cast<std::size_t>(*node.attributes.rule)];
-  auto& held = run.held[static_cast<std::uint32_t>(node.arguments[0])];
+  auto& held = run.seldom().held[static_cast<std::uint32_t>(node.arguments[0])];
   held.resize(in_out.size(), absent);
   const bool quiet = run.lives().empty();
   for (Slot slot = 0; slot < in_out.size(); ++slot) {

@@ -124,7 +124,8 @@ class Judge final : private Leaves {
   void conclude();
   [[nodiscard]] bool training() const;  // or nothing says that it is none
   void prepare();
-  void adopt_frozen(const Judge& old, const RuleRun& before, RuleRun& now);
+  using HeldValues = std::map<std::uint32_t, std::vector<double>>;
+  void adopt_frozen(const Judge& old, const HeldValues& before, RuleRun& now);
 
   // The runs of the rules that a finding names, those that are here.
   using Named = std::vector<const RuleRun*>;

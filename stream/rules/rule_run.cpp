@@ -16,13 +16,21 @@ bool timely(const Rule& rule) {
 
 }  // namespace
 
-RuleRun::RuleRun(const Rule& rule) : rule_(&rule), state_(rule.state.size()) {}
+RuleRun::RuleRun(const Rule& rule) : rule_(&rule) {
+  if (!rule.state.empty()) seldom().state.resize(rule.state.size());
+}
+
+const RuleRun::Seldom& RuleRun::seldom() const noexcept {
+  static const Seldom none;
+  return seldom_ ? *seldom_ : none;
+}
 
 void RuleRun::begin(Time tick) {
   if (answer_memory_ > Duration{}) {
-    if (last_tick_ != long_ago) earlier_answers_.emplace_back(last_tick_, answers_);
-    while (earlier_answers_.size() > 1 && earlier_answers_[1].first <= tick - answer_memory_)
-      earlier_answers_.erase(earlier_answers_.begin());
+    auto& earlier = seldom().earlier_answers;
+    const auto answers = answers_now();
+    if (last_tick_ != long_ago) earlier.emplace_back(last_tick_, std::vector(answers.begin(), answers.end()));
+    while (earlier.size() > 1 && earlier[1].first <= tick - answer_memory_) earlier.erase(earlier.begin());
   }
   if (last_tick_ != long_ago) last_interval_ = tick - last_tick_;
   last_tick_ = tick;
@@ -47,8 +55,9 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
   }
   repeats_ = 0;
 
+  const std::vector<Truth> before =
+      answers_.empty() ? std::exchange(outcomes_, {outcomes.begin(), outcomes.end()}) : std::exchange(answers_, {});
   outcomes_.assign(outcomes.begin(), outcomes.end());
-  const std::vector<Truth> before = std::exchange(answers_, outcomes_);
   evaluated_.resize(outcomes_.size());
   known_.resize(outcomes_.size());
   ever_.resize(outcomes_.size());
@@ -64,15 +73,16 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
     yes += (outcomes_[i] == Truth::yes ? 1 : 0) & member;
   }
   const bool any_yes = yes != 0;
-  known_now_ = known_now, members_now_ = members;
+  known_now_ = static_cast<std::uint32_t>(known_now), members_now_ = static_cast<std::uint32_t>(members);
   known_sum_ += known_now;
   evaluated_sum_ += members;
   quiet_at_ = any_yes || !lives_.empty() ? 0 : topology.version();
   if (quiet_at_ != 0) {
-    if (answers_ != before) unchanged_since_ = tick;
+    if (outcomes_ != before) unchanged_since_ = tick;
     return false;
   }
   answered_yes_ |= any_yes;
+  answers_ = outcomes_;
 
   if (any_yes)
     for (Slot slot = 0; slot < outcomes_.size(); ++slot)
@@ -103,8 +113,9 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
 }
 
 std::span<const Truth> RuleRun::answers(Time tick) const {
-  if (tick >= last_tick_) return last_tick_ == long_ago ? std::span<const Truth>{} : std::span<const Truth>{answers_};
-  for (auto it = earlier_answers_.rbegin(); it != earlier_answers_.rend(); ++it)
+  if (tick >= last_tick_) return last_tick_ == long_ago ? std::span<const Truth>{} : answers_now();
+  const auto& earlier = seldom().earlier_answers;
+  for (auto it = earlier.rbegin(); it != earlier.rend(); ++it)
     if (it->first <= tick) return it->second;
   return {};
 }
@@ -137,7 +148,7 @@ Duration RuleRun::patience() const {
 }
 
 std::vector<double>& RuleRun::state(std::size_t field, std::size_t members) {
-  auto& column = state_[field];
+  auto& column = seldom().state[field];
   if (column.size() < members) column.resize(members, rule_->state[field].initial);
   return column;
 }
@@ -153,47 +164,53 @@ void RuleRun::adopt(Slot slot, Life life) {
   lives_.insert_or_assign(slot, std::move(life));
 }
 
-void RuleRun::adopt(const RuleRun& old) {
+void RuleRun::adopt(RuleRun&& old) {
   const auto &before = old.rule_->state, &after = rule_->state;
   std::vector<std::vector<double>> columns(after.size());
   for (std::size_t i = 0; i < before.size(); ++i)
     for (std::size_t f = 0; f < after.size(); ++f)
-      if (before[i].name == after[f].name) columns[f] = old.state_[i];
+      if (before[i].name == after[f].name) columns[f] = std::move(old.seldom().state[i]);
   const Rule* rule = rule_;
   const Duration memory = answer_memory_;
-  *this = old;
-  rule_ = rule, answer_memory_ = memory, state_ = std::move(columns);
-  held.clear();
+  *this = std::move(old);
+  rule_ = rule, answer_memory_ = memory;
+  seldom().state = std::move(columns);
+  seldom().held.clear();
+  drop_empty();
 }
 
 void RuleRun::fields(auto& self, auto& archive) {
-  archive(1, self.lives_), archive(2, self.outcomes_), archive(3, self.answers_), archive(4, self.earlier_answers_);
+  auto& seldom = self.seldom();
+  archive(1, self.lives_), archive(2, self.outcomes_), archive(3, self.saved_answers());
+  archive(4, seldom.earlier_answers);
   archive(5, self.evaluated_), archive(6, self.known_), archive(7, self.ever_);
-  archive(9, self.held), archive(10, self.ticks_), archive(11, self.known_sum_), archive(12, self.evaluated_sum_);
+  archive(9, seldom.held), archive(10, self.ticks_), archive(11, self.known_sum_), archive(12, self.evaluated_sum_);
   archive(13, self.last_tick_), archive(14, self.last_interval_), archive(15, self.fired_),
       archive(16, self.answered_yes_);
-  archive(17, self.quarantined_until), archive(18, self.failures), archive(19, self.began_);
-  archive(20, self.repeats_), archive(21, self.failure);
+  archive(17, seldom.quarantined_until), archive(18, seldom.failures), archive(19, self.began_);
+  archive(20, self.repeats_), archive(21, seldom.failure);
 }
 
 constexpr Tag state_tag = 8;  // by name: the next pack's rule can have other fields
 
 void RuleRun::save(Writer& out) const {
   fields(*this, out);
-  out.list(state_tag, std::views::iota(std::size_t{0}, state_.size()),
-           [&](Writer& field, std::size_t i) { field(1, rule_->state[i].name), field(2, state_[i]); });
-  if (!holds.empty()) out(22, holds);
+  out.list(state_tag, std::views::iota(std::size_t{0}, rule_->state.size()),
+           [&](Writer& field, std::size_t i) { field(1, rule_->state[i].name), field(2, seldom().state[i]); });
+  if (!seldom().holds.empty()) out(22, seldom().holds);
 }
 
 void RuleRun::load(Reader& in) {
   fields(*this, in);
+  if (answers_ == outcomes_) answers_.clear();
   unchanged_since_ = last_tick_;
-  in(22, holds);
+  in(22, seldom().holds);
   in.list(state_tag, [&](Reader& field) {
     const auto name = field.get<std::string>(1);
     for (std::size_t i = 0; i < rule_->state.size(); ++i)
-      if (rule_->state[i].name == name) field(2, state_[i]);
+      if (rule_->state[i].name == name) field(2, seldom().state[i]);
   });
+  drop_empty();
 }
 
 }  // namespace tocsin::stream

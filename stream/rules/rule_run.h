@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stream/rules/alert.h"
@@ -89,28 +91,44 @@ class RuleRun {
 
   // State columns, by field; a member without a written value has the field's initial value.
   [[nodiscard]] std::vector<double>& state(std::size_t field, std::size_t members);
-  [[nodiscard]] std::span<const double> state(std::size_t field) const { return state_[field]; }
-  // Values that a freeze node holds, by node in the order of the rule's nodes.
-  std::map<std::uint32_t, std::vector<double>> held;
-  // Of scope "job": by slot, whether the member's state and alert are here, and not in the run of another attempt.
-  std::vector<std::uint8_t> holds;
+  [[nodiscard]] std::span<const double> state(std::size_t field) const { return seldom().state[field]; }
 
-  std::optional<Time> quarantined_until;
-  std::uint32_t failures = 0;  // in a row
-  std::string failure;         // the last one, with file and line
-  [[nodiscard]] bool has_failed() const noexcept { return quarantined_until || failures > 0 || !failure.empty(); }
-  void leave_quarantine() { quarantined_until.reset(), failures = 0; }
+  // What most rules never have.
+  struct Seldom {
+    std::vector<std::vector<double>> state;  // as state() gives it
+    // Values that a freeze node holds, by node in the order of the rule's nodes.
+    std::map<std::uint32_t, std::vector<double>> held;
+    // Of scope "job": by slot, whether the member's state and alert are here, and not in the run of another attempt.
+    std::vector<std::uint8_t> holds;
+    std::vector<std::pair<Time, std::vector<Truth>>> earlier_answers;  // few
+    std::optional<Time> quarantined_until;
+    std::uint32_t failures = 0;  // in a row
+    std::string failure;         // the last one, with file and line
+    [[nodiscard]] bool empty() const noexcept {
+      return state.empty() && held.empty() && holds.empty() && earlier_answers.empty() && !has_failed();
+    }
+    [[nodiscard]] bool has_failed() const noexcept { return quarantined_until || failures > 0 || !failure.empty(); }
+    void leave_quarantine() { quarantined_until.reset(), failures = 0; }
+  };
+  [[nodiscard]] Seldom& seldom() { return *(seldom_ ? seldom_ : seldom_ = std::make_unique<Seldom>()); }
+  [[nodiscard]] const Seldom& seldom() const noexcept;
 
   // A member's alert in another attempt goes on in this one.
   void adopt(Slot slot, Life life);
   // Continues the run of the same rule in the pack before: all but `held`, and state by name.
-  void adopt(const RuleRun& old);
+  void adopt(RuleRun&& old);
   void save(Writer& out) const;
   void load(Reader& in);
 
  private:
   static void fields(auto& self, auto& archive);
   void begin(Time tick);
+  void drop_empty() {
+    if (seldom_ && seldom_->empty()) seldom_.reset();
+  }
+  std::vector<Truth>& saved_answers() noexcept { return answers_; }
+  [[nodiscard]] std::vector<Truth> saved_answers() const { return {answers_now().begin(), answers_now().end()}; }
+  [[nodiscard]] std::span<const Truth> answers_now() const noexcept { return answers_.empty() ? outcomes_ : answers_; }
 
   // What each tick moves stands together.
   const Rule* rule_;
@@ -118,18 +136,17 @@ class RuleRun {
   Duration last_interval_{}, answer_memory_{};
   std::uint64_t ticks_ = 0, known_sum_ = 0, evaluated_sum_ = 0;
   std::uint64_t quiet_at_ = 0;  // the topology under which all members were quiet at the last tick, none saying yes
-  std::size_t members_now_ = 0, known_now_ = 0;  // of the last that was recorded
-  std::vector<Truth> outcomes_;
-  std::uint32_t repeats_ = 0;  // of outcomes_, which evaluated_ and known_ do not count yet
+  std::uint32_t members_now_ = 0, known_now_ = 0;  // of the last that was recorded
+  std::uint32_t repeats_ = 0;                      // of outcomes_, which evaluated_ and known_ do not count yet
   bool fired_ = false, answered_yes_ = false;
+  std::vector<Truth> outcomes_;
+  Time unchanged_since_ = long_ago;  // the answers, as far as is known
   std::map<Slot, Life> lives_;
-  std::vector<Truth> answers_;
-  Time unchanged_since_ = long_ago;                                   // answers_, as far as is known
-  std::vector<std::pair<Time, std::vector<Truth>>> earlier_answers_;  // few
+  std::vector<Truth> answers_;  // empty: they are the outcomes, as while all members are quiet
   std::vector<std::uint32_t> evaluated_, known_;
   std::vector<std::uint8_t> ever_;
-  std::vector<std::vector<double>> state_;
   Time began_ = never;
+  std::unique_ptr<Seldom> seldom_;
 };
 
 }  // namespace tocsin::stream

@@ -164,6 +164,8 @@ Way Comparison::of(NodeId id, const Node& node) const {
   }
 }
 
+constexpr Duration least_memory = 2 * SourceCoverage::patience;
+
 // After so long without a record, no window over time of the rule holds a value and no source is covered.
 Duration memory_of(const Rule& rule, const Pack& pack) {
   constexpr int rows = 12;  // a pane and the rows around it
@@ -174,7 +176,7 @@ Duration memory_of(const Rule& rule, const Pack& pack) {
       const Duration over = spec->span == WindowSpec::Span::time ? spec->over : Duration{};
       longest = std::max(longest, over + spec->lag + spec->settle + signal.lateness + rows * signal.row);
     }
-  return longest + 2 * SourceCoverage::patience;
+  return longest + least_memory;
 }
 
 // Whether the answer and the state of a rule stay as they are for `span`. It is judged once more with older ages: a
@@ -196,7 +198,9 @@ constexpr Duration first_wait = std::chrono::minutes{1}, longest_wait = std::chr
 
 }  // namespace
 
-SteadyRules::SteadyRules(const Pack& pack) : pack_(&pack), rules_(pack.rules.size()) {
+void SteadyRules::make() {
+  const Pack& pack = *pack_;
+  rules_.resize(pack.rules.size());
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     rules_[i].memory = memory_of(pack.rules[i], pack);
     for (const NodeId id : pack.rules[i].hot) {
@@ -221,7 +225,8 @@ void SteadyRules::disturb(Time arrival) {
 void SteadyRules::begin_tick(Time tick, Time now, bool possible) {
   tick_ = tick, now_ = now;
   if (std::exchange(disturbed_now_, false)) disturbed_ = std::max(disturbed_, now);
-  possible_ = possible;
+  if (possible && rules_.empty() && now >= disturbed_ + least_memory) make();
+  possible_ = possible && !rules_.empty();
 }
 
 bool SteadyRules::same_findings(Steady& steady, Leaves& leaves, const Graph& graph) {
@@ -237,6 +242,7 @@ bool SteadyRules::same_findings(Steady& steady, Leaves& leaves, const Graph& gra
 
 void SteadyRules::consider(RuleIndex index, const RuleRun& run, bool had_lives, const Evaluator& evaluator,
                            const Topology& topology, Leaves& leaves) {
+  if (rules_.empty()) return;
   const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
   Steady& steady = rules_[static_cast<std::size_t>(index)];
   steady.until = long_ago;  // it was of the evaluation before

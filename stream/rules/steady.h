@@ -15,7 +15,7 @@ namespace tocsin::stream {
 // a finding changes, or something arrives. Owned by the attempt's Judge.
 class SteadyRules {
  public:
-  explicit SteadyRules(const Pack& pack);
+  explicit SteadyRules(const Pack& pack) : pack_(&pack) {}
 
   // A record was applied that arrived then, or the attempt has learned something: windows and topology can be others
   // from the next tick on.
@@ -27,8 +27,9 @@ class SteadyRules {
   // Whether the outcomes and the state of the rule's evaluation before are those of this tick. `leaves` give its
   // findings; no rule's answers have changed after the tick `answered`.
   [[nodiscard]] bool repeats(RuleIndex rule, Time answered, Leaves& leaves, const Graph& graph) {
+    if (!possible_) return false;
     Steady& steady = rules_[static_cast<std::size_t>(rule)];
-    if (!possible_ || steady.version != version_ || now_ > steady.until) return false;
+    if (steady.version != version_ || now_ > steady.until) return false;
     return answered <= steady.answered || same_findings(steady, leaves, graph);
   }
   // After an evaluation of the rule at this tick: decides until when it repeats. `run` had lives before it, or not.
@@ -54,12 +55,13 @@ class SteadyRules {
     Duration wait{};
   };
   [[nodiscard]] bool quiet(const Steady& steady) const { return possible_ && now_ >= disturbed_ + steady.memory; }
+  void make();
   bool same_findings(Steady& steady, Leaves& leaves, const Graph& graph);
   void look(Steady& steady, const Rule& rule, const Evaluator& evaluator, const Topology& topology,
             Leaves& leaves) const;
 
   const Pack* pack_;
-  std::vector<Steady> rules_;
+  std::vector<Steady> rules_;   // empty until nothing has come for a while: most jobs never need it
   std::vector<Truth> answers_;  // scratch
   Time disturbed_ = long_ago;   // after it, nothing arrived
   bool disturbed_now_ = true;   // since the tick before; after a restore it is not known

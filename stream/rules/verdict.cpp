@@ -111,7 +111,8 @@ Verdict conclude(const Pack& pack, const std::vector<RuleRun>& runs, const std::
                         [&](const std::string& text) { return text.starts_with(named); });
   verdict.family_words = pack.verdict.words(verdict.family);
   for (const RuleRun& run : runs)
-    if (!run.failure.empty()) verdict.quarantined.push_back(run.rule().name + " (" + run.failure + ")");
+    if (const std::string& failure = run.seldom().failure; !failure.empty())
+      verdict.quarantined.push_back(run.rule().name + " (" + failure + ")");
   return verdict;
 }
 
