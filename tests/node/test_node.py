@@ -155,6 +155,8 @@ class Node(ServiceCase):
     def test_the_alert_names_the_rank_that_loops_and_where(self):
         if why := why_not_traced(PYTHON):
             self.skipTest(why)
+        if not PY_SPY:
+            self.skipTest("without py-spy a loop is taken for work for the first five minutes")
         self.meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
         (self.folder / "train.py").write_text(TRAINING)
         self.agent()
@@ -162,8 +164,7 @@ class Node(ServiceCase):
             self.rank(rank, 4, PYTHON, self.folder / "train.py")
         alert = wait_for(lambda: next(iter(self.get(f"/api/v1/alerts?job={self.job}&state=firing") or []), None), 240, "an alert")
         self.assertEqual((alert["rule"], alert["who"]), ("collective_not_entered", [2]), alert)
-        if PY_SPY:
-            self.assertRegex(alert["form"]["seen"], r"; rank 2: spin \(train.py:[45]\); the others: all_reduce < <module> \(train.py:13\)$")
+        self.assertRegex(alert["form"]["seen"], r"; rank 2: spin \(train.py:[45]\); the others: all_reduce < <module> \(train.py:13\)$")
         self.assertIn(f"tocsin bundle {self.folder}/state/", alert["form"]["do"])
 
 
