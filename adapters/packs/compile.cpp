@@ -4,6 +4,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "adapters/packs/pattern_cache.h"
@@ -87,6 +88,39 @@ struct Declared {
   }
 };
 
+PatternCache& cache() {
+  static PatternCache cache;
+  return cache;
+}
+
+// What the Lua of a pack comes to, if an earlier start kept it: to run it again takes most of a start. Rules that stay
+// scripts are not kept.
+struct KnownPack {
+  explicit KnownPack(const dsl::PackFiles& files) : text(dsl::pack_text(files)), hash(dsl::pack_hash(text)) {}
+
+  [[nodiscard]] stream::PackPtr find() {
+    const auto bytes = cache().find(name());
+    if (!bytes) return nullptr;
+    auto pack = std::make_shared<stream::Pack>();
+    stream::Reader in{std::as_bytes(std::span{*bytes})};
+    pack->load(in);
+    if (!in.ok() || pack->hash != hash) return nullptr;
+    pack->text = std::move(text);
+    return pack;
+  }
+  void keep(const stream::Pack& pack) const {
+    if (pack.scripts || cache().find(name())) return;
+    stream::Writer out;
+    pack.save(out);
+    const auto bytes = out.bytes();
+    cache().keep(name(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+
+ private:
+  [[nodiscard]] std::string name() const { return "patterns-pack-" + hash; }
+  std::string text, hash;
+};
+
 // What is in use of compiled patterns and parsers. They take most of the time that a pack takes to compile, and
 // megabytes, and most reloads do not change them: packs whose files of them are the same have one. It may be called by
 // any thread.
@@ -103,7 +137,7 @@ class TextsInUse {
         if (one.files == texts)
           if (auto extraction = one.extraction.lock()) return {std::move(extraction), {}, one.definitions};
     }
-    auto compiled = dsl::compile_text(texts, &cache_);
+    auto compiled = dsl::compile_text(texts, &cache());
     const std::lock_guard lock{mutex_};
     if (compiled.extraction) known_.push_back({std::move(texts), compiled.extraction, compiled.definitions});
     return compiled;
@@ -115,7 +149,6 @@ class TextsInUse {
     std::weak_ptr<const stream::Extraction> extraction;
     std::shared_ptr<const std::vector<dsl::text::Definition>> definitions;
   };
-  PatternCache cache_;
   std::mutex mutex_;
   std::vector<Known> known_;
 };
@@ -129,6 +162,14 @@ dsl::text::Compiled compile_texts(const dsl::PackFiles& files) {
 
 PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets, Origin origin) {
   PackOutcome outcome;
+  const bool may_be_known = budgets == dsl::Budgets{};
+  KnownPack known{files};
+  if (may_be_known && origin == Origin::log)
+    if (auto pack = known.find())
+      if (auto texts = compile_texts(files); texts.extraction) {
+        outcome.pack = stream::LoadedPack{std::move(pack), std::move(texts.extraction)};
+        return outcome;
+      }
   dsl::Loaded rules = dsl::load(files, budgets);
   outcome.problems = std::move(rules.problems);
   for (dsl::Problem& problem : outcome.problems)
@@ -151,7 +192,10 @@ PackOutcome compile(const dsl::PackFiles& files, const dsl::Budgets& budgets, Or
     }
     if (outcome.errors().size() > before) return outcome;
   }
-  if (rules.pack && texts.extraction) outcome.pack = stream::LoadedPack{std::move(rules.pack), texts.extraction};
+  if (rules.pack && texts.extraction) {
+    if (may_be_known) known.keep(*rules.pack);
+    outcome.pack = stream::LoadedPack{std::move(rules.pack), texts.extraction};
+  }
   return outcome;
 }
 

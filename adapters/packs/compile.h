@@ -19,7 +19,8 @@ struct PackOutcome {
 };
 
 // Where a pack is from. One that a log or a state names judged before, and does so again although today's rules must
-// say more in alerts.
+// say more in alerts. If an earlier start kept what its Lua came to, no Lua runs: then there are no warnings and no
+// cases.
 enum class Origin { files, log };
 
 // Rules, patterns and parsers together.

@@ -12,6 +12,7 @@ struct Budgets {
   std::uint64_t bytes = 64u << 20;  // of Lua memory
   std::uint64_t nodes = 100'000;    // of the graph
   bool all_scripted = false;        // compiled rules also run as scripts: the same outcomes, for tests and benchmarks
+  friend bool operator==(const Budgets&, const Budgets&) = default;
 };
 
 }  // namespace tocsin::dsl

@@ -194,6 +194,28 @@ void Graph::truncate(std::size_t mark) {
   keys_.erase(keys_.begin() + static_cast<std::ptrdiff_t>(mark), keys_.end());
 }
 
+void Graph::save(Writer& out) const {
+  std::vector<NodeId> with_values;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (!steps_[i].in_place) with_values.push_back(static_cast<NodeId>(i));
+  out(1, nodes_), out(2, peers_), out(3, with_values);
+}
+
+void Graph::load(Reader& in) {
+  std::vector<Node> nodes;
+  std::vector<NodeId> with_values;
+  in(1, nodes), in(2, peers_), in(3, with_values);
+  const auto unknown = [this](NodeId id) { return static_cast<std::size_t>(id) >= nodes_.size(); };
+  for (Node& node : nodes) {
+    const bool too_many = node.arguments.size() > most_arguments || node.forms.size() > most_arguments;
+    if (too_many || std::ranges::any_of(node.arguments, unknown)) return in.fail("a node has no such arguments");
+    (void)intern(std::move(node));
+  }
+  if (nodes_.size() != nodes.size() || std::ranges::any_of(with_values, unknown))
+    return in.fail("its nodes are not those of a graph");
+  compute_in_place(with_values);
+}
+
 std::vector<NodeId> Graph::reach(std::span<const NodeId> roots) const {
   std::vector<bool> seen(nodes_.size());
   std::vector<NodeId> pending(roots.begin(), roots.end()), found;

@@ -14,6 +14,7 @@
 #include "stream/graph/mask_form.h"
 #include "stream/graph/node_set.h"
 #include "stream/graph/operations.h"
+#include "stream/values/archive.h"
 #include "stream/values/result.h"
 #include "stream/values/signal.h"
 #include "stream/values/time.h"
@@ -31,6 +32,10 @@ struct EventFilter {
   std::string field;
   std::vector<Scalar> values;
   bool keep = true;
+  static void fields(auto& self, auto& archive) {
+    auto& [field, values, keep] = self;
+    archive(1, field), archive(2, values), archive(3, keep);
+  }
   friend bool operator==(const EventFilter&, const EventFilter&) = default;
 };
 
@@ -53,6 +58,11 @@ struct WindowSpec {
   std::vector<EventFilter> filters;
   std::optional<RuleIndex> freeze;  // keeps a member's value while this rule's alert on the member is pending or firing
 
+  static void fields(auto& self, auto& archive) {
+    auto& [signal, span, over, lag, points, lag_points, least, full, settle, filters, freeze] = self;
+    archive(1, signal), archive(2, span), archive(3, over), archive(4, lag), archive(5, points), archive(6, lag_points),
+        archive(7, least), archive(8, full), archive(9, settle), archive(10, filters), archive(11, freeze);
+  }
   friend bool operator==(const WindowSpec&, const WindowSpec&) = default;
 
   // Kept as accumulators of an attempt, instead of values.
@@ -69,6 +79,10 @@ struct Type {
   Level level = Level::none;
   std::string unit = "none";  // "any" takes the unit of the other operand; "text" is not a number
   [[nodiscard]] bool text() const noexcept { return unit == "text"; }
+  static void fields(auto& self, auto& archive) {
+    auto& [shape, level, unit] = self;
+    archive(1, shape), archive(2, level), archive(3, unit);
+  }
 };
 
 // The members over which a reduction runs; `peers`: within the rule's list of coordinates.
@@ -87,6 +101,11 @@ struct Attributes {
   std::optional<RuleIndex> rule;      // of freeze and state
   std::vector<std::string> findings;  // names of the rules that a finding joins
   std::optional<WindowSpec> window;
+  static void fields(auto& self, auto& archive) {
+    auto& [number, values, field, group, peers, rule, findings, window] = self;
+    archive(1, number), archive(2, values), archive(3, field), archive(4, group), archive(5, peers), archive(6, rule),
+        archive(7, findings), archive(8, window);
+  }
   friend bool operator==(const Attributes&, const Attributes&) = default;
 };
 
@@ -96,6 +115,10 @@ struct Node {
   std::vector<NodeId> arguments;
   Attributes attributes;
   std::vector<MaskForm> forms{};  // of a conjunction's or disjunction's arguments, one for each; else empty
+  static void fields(auto& self, auto& archive) {
+    auto& [op, type, arguments, attributes, forms] = self;
+    archive(1, op), archive(2, type), archive(3, arguments), archive(4, attributes), archive(5, forms);
+  }
 };
 
 // Whether the node is a conjunction or a disjunction: the nodes that &, |, ~, surely and maybe make.
@@ -185,6 +208,9 @@ class Graph {
   [[nodiscard]] std::string expression(NodeId id, const Written& written) const;
   // One line: "%6 = %2 / %5  per gpu  ratio".
   [[nodiscard]] std::string describe(NodeId id) const;
+
+  void save(Writer& out) const;
+  void load(Reader& in);  // into an empty graph of the same signals
 
  private:
   struct Application;

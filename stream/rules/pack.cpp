@@ -7,6 +7,33 @@
 
 namespace tocsin::stream {
 
+void Rule::fields(auto& self, auto& archive) {
+  auto& [name, family, summary, file, line, source_hash, severity, severities, runbook, owner, mode, scope, per, every,
+         fire, clear, yields_to, findings, jobs, peers, params, state, signals, needs, settle, depth, yield_depth,
+         scripted, answer, hot, hot_set, cold, outputs, locals, who, causes, actions, shows] = self;
+  archive(1, name), archive(2, family), archive(3, summary), archive(4, file), archive(5, line),
+      archive(6, source_hash), archive(7, severity), archive(8, severities), archive(9, runbook), archive(10, owner),
+      archive(11, mode), archive(12, scope), archive(13, per), archive(14, every), archive(15, fire),
+      archive(16, clear), archive(17, yields_to), archive(18, findings), archive(19, jobs), archive(20, peers),
+      archive(21, params), archive(22, state), archive(23, signals), archive(24, needs), archive(25, settle),
+      archive(26, depth), archive(27, yield_depth), archive(28, scripted), archive(29, answer), archive(30, hot),
+      archive(31, cold), archive(32, outputs), archive(33, locals), archive(34, who), archive(35, causes),
+      archive(36, actions), archive(37, shows);
+  (void)hot_set;
+}
+
+void Pack::save(Writer& out) const {
+  out(1, signals), out(2, *graph), out(3, rules), out(4, verdict), out(5, hash), out(6, alert_limit);
+}
+
+void Pack::load(Reader& in) {
+  in(1, signals);
+  auto loaded = std::make_unique<Graph>(signals);
+  in(2, *loaded), in(3, rules), in(4, verdict), in(5, hash), in(6, alert_limit);
+  graph = std::move(loaded);
+  for (Rule& rule : rules) rule.hot_set = FewNodes{rule.hot};
+}
+
 bool allows(const std::vector<std::string>& patterns, const std::string* value) {
   bool wanted = false, found = false;
   for (const std::string_view pattern : patterns) {

@@ -30,6 +30,10 @@ struct Trigger {
   Kind kind = Kind::period;
   Duration period{};
   SignalId signal{};
+  static void fields(auto& self, auto& archive) {
+    auto& [kind, period, signal] = self;
+    archive(1, kind), archive(2, period), archive(3, signal);
+  }
 };
 
 // "k of n" evaluations, "for d", or both: "k of n for d".
@@ -37,6 +41,10 @@ struct Persistence {
   bool timed = false;
   std::uint32_t k = 1, n = 1;  // 0: evaluations are not counted
   Duration span{};
+  static void fields(auto& self, auto& archive) {
+    auto& [timed, k, n, span] = self;
+    archive(1, timed), archive(2, k), archive(3, n), archive(4, span);
+  }
 };
 
 // A text with places for values: "rank {rank} tried to allocate {tried}[ of {total}]".
@@ -48,6 +56,10 @@ struct TextTemplate {
     std::string name;       // of the value, the parameter, the label, or the member's level
     char conversion = 'g';  // f g e d % (a ratio in percent) s
     int precision = -1;
+    static void fields(auto& self, auto& archive) {
+      auto& [kind, name, conversion, precision] = self;
+      archive(1, kind), archive(2, name), archive(3, conversion), archive(4, precision);
+    }
   };
   // Shown whole, or left out if one of its values is unknown. Outside brackets the whole clause is then left out: the
   // text between semicolons or commas.
@@ -56,8 +68,13 @@ struct TextTemplate {
     bool clause = false;                               // a clause begins with it
     std::vector<std::string> literals{std::string{}};  // one more than places
     std::vector<Place> places{};
+    static void fields(auto& self, auto& archive) {
+      auto& [optional, clause, literals, places] = self;
+      archive(1, optional), archive(2, clause), archive(3, literals), archive(4, places);
+    }
   };
   std::vector<Part> parts;
+  static void fields(auto& self, auto& archive) { archive(1, self.parts); }
 
   void each_place(auto&& visit) const {
     for (const Part& part : parts)
@@ -70,21 +87,37 @@ using Texts = std::vector<TextTemplate>;
 struct Output {  // a value of the second table that evaluate returns
   std::string name;
   NodeId node{};
+  static void fields(auto& self, auto& archive) {
+    auto& [name, node] = self;
+    archive(1, name), archive(2, node);
+  }
 };
 struct Cause {
   std::string name;
   NodeId node{};  // a mask
   Texts texts;
+  static void fields(auto& self, auto& archive) {
+    auto& [name, node, texts] = self;
+    archive(1, name), archive(2, node), archive(3, texts);
+  }
 };
 // What to do where a cause is yes. An instruction is given whole or not at all.
 struct Action {
   std::string cause;  // empty: where no other action applies
   Texts texts;
+  static void fields(auto& self, auto& archive) {
+    auto& [cause, texts] = self;
+    archive(1, cause), archive(2, texts);
+  }
 };
 struct StateField {
   std::string name;
   double initial = 0;
   std::optional<NodeId> write;  // the value assigned after the evaluation
+  static void fields(auto& self, auto& archive) {
+    auto& [name, initial, write] = self;
+    archive(1, name), archive(2, initial), archive(3, write);
+  }
 };
 
 // Whether a label may have this value, or be missing (nullptr): one of the patterns fits, and none of those after a
@@ -130,6 +163,8 @@ struct Rule {
   std::vector<Action> actions;
   Texts shows;
 
+  static void fields(auto& self, auto& archive);
+
   // Whether it judges this subject.
   [[nodiscard]] bool judges(std::string_view subject) const noexcept {
     return (scope == Scope::cluster) == (subject == cluster_subject);
@@ -146,6 +181,10 @@ struct VerdictPolicy {
   std::map<std::string, std::string> families;  // each code in words: C2, "collective hang"
 
   [[nodiscard]] std::string words(const std::string& family) const;  // empty: none
+  static void fields(auto& self, auto& archive) {
+    auto& [precedence, explains, passes, families] = self;
+    archive(1, precedence), archive(2, explains), archive(3, passes), archive(4, families);
+  }
 };
 
 // All rules, signals and settings that change results. Constant once it is published: shards on several threads share
@@ -159,6 +198,10 @@ struct Pack {
   std::string hash;                             // of the files, hex
   std::string text;                             // the files, as a pack record carries them
   std::uint32_t alert_limit = 1000;             // open alerts a subject
+
+  // All but the scripts and the text.
+  void save(Writer& out) const;
+  void load(Reader& in);  // into an empty pack, which stays where it is: its graph refers to its signals
 };
 using PackPtr = std::shared_ptr<const Pack>;
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "stream/values/result.h"
@@ -53,6 +54,10 @@ template <class T>
 inline constexpr bool is_pair = false;
 template <class A, class B>
 inline constexpr bool is_pair<std::pair<A, B>> = true;
+template <class T>
+inline constexpr bool is_variant = requires {
+  std::variant_size<T>::value;
+};
 template <class T>
 using ElementOf = std::remove_cvref_t<decltype(*std::begin(std::declval<T&>()))>;
 inline constexpr Tag element_tag = 1;  // of each element of a list
@@ -156,6 +161,9 @@ class Writer {
       T::fields(value, *this);
     } else if constexpr (is_pair<T>) {
       (*this)(1, value.first), (*this)(2, value.second);
+    } else if constexpr (is_variant<T>) {
+      (*this)(1, static_cast<std::uint32_t>(value.index()));
+      std::visit([this](const auto& alternative) { (*this)(2, alternative); }, value);
     } else if constexpr (Packable<ElementOf<const T>>) {
       append(static_cast<std::uint32_t>(sizeof(ElementOf<const T>)));
       if constexpr (std::contiguous_iterator<decltype(std::begin(value))>)
@@ -302,17 +310,21 @@ class Reader {
       value.assign(reinterpret_cast<const char*>(from.data()), from.size());
     } else if constexpr (requires(Reader & in) { value.load(in); }) {
       Reader in{from, error_};
-      if constexpr (std::is_void_v<decltype(value.load(in))>) {
-        value.load(in);
-      } else if (auto loaded = value.load(in); !loaded) {
-        fail(loaded.error());
-      }
+      if constexpr (std::is_void_v<decltype(value.load(in))>) value.load(in);
+      else if (auto loaded = value.load(in); !loaded) fail(loaded.error());
     } else if constexpr (requires(Reader & in) { T::fields(value, in); }) {
       Reader in{from, error_};
       T::fields(value, in);
     } else if constexpr (is_pair<T>) {
       Reader in{from, error_};
       in(1, value.first), in(2, value.second);
+    } else if constexpr (is_variant<T>) {
+      Reader in{from, error_};
+      const auto index = in.get<std::uint32_t>(1);
+      [&]<std::size_t... i>(std::index_sequence<i...>) {
+        ((i == index ? in(2, value.template emplace<i>()) : void()), ...);
+      }
+      (std::make_index_sequence<std::variant_size_v<T>>{});
     } else if constexpr (requires { typename T::mapped_type; }) {
       value.clear();
       each_element(from, [&](std::span<const std::byte> element) {

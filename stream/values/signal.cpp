@@ -17,6 +17,13 @@ Result<SignalId> SignalTable::add(SignalDefinition definition) {
   return id;
 }
 
+void SignalTable::load(Reader& in) {
+  std::vector<SignalDefinition> definitions;
+  in(1, definitions), in(2, coordinates_);
+  for (SignalDefinition& definition : definitions)
+    if (const auto added = add(std::move(definition)); !added) return in.fail(added.error());
+}
+
 std::optional<SignalId> SignalTable::find(std::string_view name) const {
   const auto found = by_name_.find(std::string{name});
   if (found == by_name_.end()) return std::nullopt;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stream/values/archive.h"
 #include "stream/values/result.h"
 #include "stream/values/time.h"
 
@@ -47,14 +48,30 @@ struct SignalDefinition {
   struct Field {
     std::string name;
     std::string unit;
+    static void fields(auto& self, auto& archive) {
+      auto& [name, unit] = self;
+      archive(1, name), archive(2, unit);
+    }
   };
   std::vector<Field> fields;  // of an event
   struct Alias {
     std::string name;
     double factor = 1.0;
+    static void fields(auto& self, auto& archive) {
+      auto& [name, factor] = self;
+      archive(1, name), archive(2, factor);
+    }
   };
   std::vector<Alias> aliases;  // foreign names, and the factors of their values
   std::string documentation;
+  void save(Writer& out) const { everything(*this, out); }
+  void load(Reader& in) { everything(*this, in); }
+  static void everything(auto& self, auto& archive) {
+    auto& [name, kind, unit, owner, row, lateness, points, source, values, fields, aliases, documentation] = self;
+    archive(1, name), archive(2, kind), archive(3, unit), archive(4, owner), archive(5, row), archive(6, lateness),
+        archive(7, points), archive(8, source), archive(9, values), archive(10, fields), archive(11, aliases),
+        archive(12, documentation);
+  }
 
   // Step, counter and time are kept in double, all else in float.
   [[nodiscard]] bool wide() const noexcept {
@@ -83,6 +100,8 @@ class SignalTable {
   [[nodiscard]] std::size_t size() const noexcept { return definitions_.size(); }
   [[nodiscard]] std::span<const SignalDefinition> all() const noexcept { return definitions_; }
   [[nodiscard]] bool any_of_source(std::string_view source) const { return sources_.contains(source); }
+  void save(Writer& out) const { out(1, definitions_), out(2, coordinates_); }
+  void load(Reader& in);  // into an empty table
 
   // Coordinates that `peers` may list, each with its owner.
   void add_coordinate(std::string name, Level owner);
