@@ -104,7 +104,8 @@ std::optional<std::string> PatternCache::read(const fs::path& from, uid_t user, 
       checksum(program_, std::string_view{*bytes}.substr(sum)) != bytes->substr(0, sum))
     return std::nullopt;
   if (&from == &directory_) ::futimens(file->get(), nullptr);  // it was used: others go first
-  return bytes->substr(sum);
+  bytes->erase(0, sum);
+  return std::move(*bytes);
 }
 
 void PatternCache::keep(std::string_view name, std::string_view bytes) {

@@ -20,10 +20,11 @@ namespace tocsin::adapters::packs {
 // A hash of this program's content, as the linker left it; empty: it left none.
 [[nodiscard]] std::string program_hash();
 
-// Compiled patterns and traced packs as files: of a directory that comes with the program and is only read, and of one that only this
-// user can write, and nobody can replace. Each file begins with a checksum of its content and the program that wrote
-// it; others are not read: a database is run as it is. What cannot be read or written is compiled anew, without a word:
-// nothing depends on it but the time that a start takes. May be used by any thread and by several processes at once.
+// Compiled patterns and traced packs as files: of a directory that comes with the program and is only read, and of one
+// that only this user can write, and nobody can replace. Each file begins with a checksum of its content and the
+// program that wrote it; others are not read: a database is run as it is. What cannot be read or written is compiled
+// anew, without a word: nothing depends on it but the time that a start takes. May be used by any thread and by several
+// processes at once.
 class PatternCache final : public dsl::text::DatabaseStore {
  public:
   static constexpr std::size_t most_files = 16;  // four of each pack; the oldest go first

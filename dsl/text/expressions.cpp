@@ -170,7 +170,9 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
       expression.captures = reading.expression(line, "line");
       if (!expression.captures || !reading.number_groups(*expression.captures, expression.capture_of)) continue;
       const std::string& scanned = definition.scan.empty() ? line : definition.scan;
-      const std::size_t which = treats_digits_alike(for_capturing(scanned)) ? 0 : 1;
+      const bool alike =
+          definition.scan.empty() ? expression.captures->digits_alike : treats_digits_alike(for_capturing(scanned));
+      const std::size_t which = alike ? 0 : 1;
       auto& scanned_for = set->scans_[which].scanned_for;
       const auto [place, is_new] = place_of.try_emplace(scanned, scanned_for.size());
       if (is_new) texts[which].push_back(scanned), scanned_for.emplace_back();

@@ -27,6 +27,8 @@ bool word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (
 
 // Replaces the words NUM and INT outside of character classes.
 std::string expand(std::string_view expression, std::string_view num, std::string_view integer) {
+  if (expression.find("NUM") == expression.npos && expression.find("INT") == expression.npos)
+    return std::string{expression};
   std::string out;
   bool in_class = false;
   for (std::size_t i = 0; i < expression.size();) {
