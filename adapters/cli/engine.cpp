@@ -220,7 +220,7 @@ Result<stream::LoadedPack> first_pack_of(const RunOptions& options, packs::PackS
   constexpr std::size_t most_entries = 1000;
   if (!options.pack && options.rules.empty())
     if (const auto named = journal::first_pack(options.journal, most_entries); named && *named) {
-      store.prepare((*named)->hash, (*named)->text);
+      store.remember((*named)->hash, (*named)->text);
       if (auto loaded = store.pack((*named)->hash)) return loaded;
     }
   auto pack =
@@ -290,6 +290,7 @@ RunReport run_engine(const RunOptions& asked, const Observers& observers) {
                       ": name a directory that `tocsin wrap` or `tocsin ingest` made");
 
   if (observers.end) observers.end(runner.shard());
+  if (options.wrapped) static const stream::LoadedPack kept_to_the_end{*pack};  // the process ends: to free it takes ms
   RunReport report;
   report.first = log.first(), report.last = runner.shard().clock();
   report.exit = std::max(owner.exit_status(ran), owner.exit_status(kept));

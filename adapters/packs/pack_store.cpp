@@ -69,8 +69,8 @@ Result<LoadedPack> PackStore::pack(std::string_view hash) {
   std::unique_lock lock{mutex_};
   Known& known = named(hash);  // a reference into the map stays good: what somebody waits for is not forgotten
   if (!known.has_text && !known.result) known.result = Error{Errc::not_found, "its text did not come with it"};
-  compile_soon(std::string{hash}, known);
   ++known.waiting;
+  if (!known.result && !std::exchange(known.queued, true)) compile_now(known, lock);
   changed_.wait(lock, [&] { return known.result.has_value(); });
   --known.waiting;
   if (!*known.result && !std::exchange(known.reported, true) && report_) report_(hash, known.result->error());
@@ -193,17 +193,21 @@ void PackStore::work() {
     }
     const std::string hash = std::move(queue_.front());
     queue_.pop_front();
-    const std::string text = known_[hash].text.whole();
-    lock.unlock();
-    auto result = compile_text(text);
-    lock.lock();
-    ++compiled_;
-    Known& known = known_[hash];
-    known.queued = false;
-    if (!known.result) known.result = std::move(result);
-    if (*known.result) known.text = {}, texts_.forget_unused();
-    changed_.notify_all();
+    compile_now(known_[hash], lock);
   }
+}
+
+// A reference to what is queued stays good: it is not forgotten.
+void PackStore::compile_now(Known& known, std::unique_lock<std::mutex>& lock) {
+  const std::string text = known.text.whole();
+  lock.unlock();
+  auto result = compile_text(text);
+  lock.lock();
+  ++compiled_;
+  known.queued = false;
+  if (!known.result) known.result = std::move(result);
+  if (*known.result) known.text = {}, texts_.forget_unused();
+  changed_.notify_all();
 }
 
 Result<LoadedPack> PackStore::compile_text(const std::string& text) const {

@@ -19,11 +19,11 @@
 
 namespace tocsin::adapters::packs {
 
-// The packs that logs name, by their hash, compiled on a thread of the store's own. Kept are the texts of the ten
-// newest, of those that somebody uses, and of those that a Hold names; compiled are those that somebody uses or that
-// come into force next. One that is only a text is compiled again when a Hold names it as one of these, or when it is
-// asked for. A store without holds keeps all. Shared by the shards of a process: each of its functions may be called by
-// any thread.
+// The packs that logs name, by their hash, compiled on a thread of the store's own; one that nobody announced by the
+// thread that asks for it. Kept are the texts of the ten newest, of those that somebody uses, and of those that a Hold
+// names; compiled are those that somebody uses or that come into force next. One that is only a text is compiled again
+// when a Hold names it as one of these, or when it is asked for. A store without holds keeps all. Shared by the shards
+// of a process: each of its functions may be called by any thread.
 class PackStore final : public stream::PackSource {
  public:
   // `report` is called once for each pack that cannot be had, by a thread that asked for it, and never twice at the
@@ -79,6 +79,7 @@ class PackStore final : public stream::PackSource {
   void forget_unneeded();
   void forget_texts(std::uint64_t answered);
   void work();
+  void compile_now(Known& known, std::unique_lock<std::mutex>& lock);
   [[nodiscard]] stream::Result<stream::LoadedPack> compile_text(const std::string& text) const;
 
   const Report report_;
