@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "stream/graph/mask_form.h"
@@ -17,6 +18,18 @@ struct MaskOperand {
   const Truth* values;
   bool one_for_all = false;
   MaskForm form{};  // of a conjunction or disjunction
+};
+
+// Columns of what is kept of all of a member's values.
+struct Totals {
+  std::int64_t *counts, *last_times;
+  double *last, *sum, *least, *greatest;
+};
+
+// A time, and what goes with it.
+struct PairOf {
+  std::int64_t time;
+  std::uint64_t state;
 };
 
 // The loops over members. Compiled twice from one source, for AVX2 and for the x86-64 baseline. Both give the same
@@ -53,6 +66,18 @@ struct Kernels {
   // first has a power of two, at least 16, and no less than the second. And one rank of all rows, from these halves.
   void (*sort_eights)(double*, std::size_t rows, bool whole);
   void (*rank_of_eights)(const double*, std::size_t rows, std::size_t rank, double* out);
+  // Adds a row of values at a time, where not absent, to totals. Goes by fours, from the n-th member to the end, and
+  // stops at four of which one is not finite or the first of its member, or that are not four: returns where.
+  std::size_t (*add_narrow)(const float*, std::size_t from, std::size_t n, std::int64_t time, const Totals&);
+  std::size_t (*add_wide)(const double*, std::size_t from, std::size_t n, std::int64_t time, const Totals&);
+  bool (*in_a_row)(const std::uint32_t* slots, std::size_t n);  // each is the one before and 1; n > 0
+  void (*copy_measured)(const float*, float* to, std::size_t n);  // every NaN as the measured one
+  std::size_t (*copy_row)(const float*, double* to, std::size_t n);  // canonical; returns how many are absent
+  // The samples of a row, at this offset in it, into the later ones: Rows::merge() of each.
+  void (*merge)(const float* values, std::uint32_t offset, float* kept, std::uint32_t* offsets, std::size_t n);
+  // Of n PairOf, the first that have this time and, in these bits, this state: they get another time. Returns how many;
+  // the one behind them may be like them, too.
+  std::size_t (*repeat)(void* pairs, std::size_t n, PairOf expected, std::uint64_t bits, std::int64_t time);
   struct Tally {
     std::size_t yes, no, unknown;
   };

@@ -61,7 +61,7 @@ double Attempt::productive_seconds(Time until) const {
   std::vector<double> times, values;
   if (*best < latest->counts().size()) latest->copy(*best, 0, latest->counts()[*best], times, values);
   std::erase_if(values, [](double x) { return !is_number(x); });
-  const Accumulated& all = *gaps->of(*best);
+  const Accumulated all = *gaps->of(*best);
   const double usual = values.empty() ? all.mean : quantile(values, 0.5);
   // Intervals that are not applied yet, and the step that runs.
   const double pending = std::clamp(seconds(steps.changed[*best] - all.last_at), 0.0, seconds(signals[*id].lateness));
@@ -86,7 +86,7 @@ SubjectFigures Attempt::figures(Time clock) const {
   }
   if (const auto id = signals.find("loss"))
     if (const Accumulators* losses = telemetry_.history().since_start(*id))
-      if (const Accumulated* all = losses->of(0)) f.loss = all->last;
+      if (const auto all = losses->of(0)) f.loss = all->last;
   f.productive = productive_seconds(f.clock);
   const std::size_t members = telemetry_.topology().size(Level::rank);
   auto step_times = latest_means(telemetry_.history(), signals, "step_time", members);

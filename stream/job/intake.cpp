@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "stream/graph/kernels.h"
 #include "stream/values/digest.h"
 
 namespace tocsin::stream {
@@ -128,10 +129,13 @@ Intake::Membership& Intake::membership_of(const SampleBlock& block) {
     membership = &recent_membership_->second;
   }
   if (membership->version == topology_.version()) return *membership;
-  membership->own.clear();
+  membership->own.clear(), membership->levels.clear();
   membership->owners.clear();
   membership->without = 0;
   for (const MemberKey& key : block.members) {
+    if (membership->levels.empty() || membership->levels.back().first != key.level)
+      membership->levels.emplace_back(key.level, membership->own.size());
+    ++membership->levels.back().second;
     membership->own.push_back(topology_.slot(key).value_or(no_slot));
     membership->without += membership->own.back() == no_slot ? 1 : 0;
   }
@@ -161,14 +165,11 @@ const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Leve
   return recorded(membership.owners.emplace_back(std::move(owners)));
 }
 
-void Intake::mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership,
-                        const Provenance& from) {
-  // Members of one level at a time: most often all are.
-  for (std::size_t m = 0; m < block.members.size();) {
-    const std::size_t first = m;
-    const Level level = block.members[first].level;
-    while (m < block.members.size() && block.members[m].level == level) ++m;
-    std::span<const Slot> slots = std::span{membership.own}.subspan(first, m - first);
+void Intake::mark_alive(std::span<const std::string> sources, const Membership& membership, const Provenance& from) {
+  std::size_t first = 0;
+  for (const auto& [level, end] : membership.levels) {
+    std::span<const Slot> slots = std::span{membership.own}.subspan(first, end - first);
+    first = end;
     if (membership.without != 0) {
       slots_.clear();
       std::copy_if(slots.begin(), slots.end(), std::back_inserter(slots_), [](Slot slot) { return slot != no_slot; });
@@ -210,10 +211,10 @@ void Intake::block(const SampleBlock& block, Provenance& from) {
   if (layout.refused) {
     // Its members are alive, but nobody knows what its source measured: that stays unknown.
     ++counters_->unit_mismatch;
-    mark_alive(block, {}, membership, from);
+    mark_alive({}, membership, from);
     return;
   }
-  mark_alive(block, layout.sources, membership, from);
+  mark_alive(layout.sources, membership, from);
   counters_->unknown_signal += layout.unknown;
   counters_->unwanted += layout.unwanted;
   if (block.members.size() < 8 && !block.narrow.empty()) members(block, layout, membership, from);
@@ -287,7 +288,13 @@ void Intake::column(std::span<const From> cells, const SampleBlock& block, const
   if (block.present.empty() && owners.all) {
     values->resize(members);
     T* to = values->data();
-    for (std::size_t m = 0; m < members; ++m) to[m] = value(first + m * width);
+    if constexpr (std::is_same_v<T, float>) {
+      if (width == 1) kernels().copy_measured(cells.data() + first, to, members);
+      else
+        for (std::size_t m = 0; m < members; ++m) to[m] = value(first + m * width);
+    } else {
+      for (std::size_t m = 0; m < members; ++m) to[m] = value(first + m * width);
+    }
   } else {
     slots_.clear(), values->clear();
     for (std::size_t m = 0; m < members; ++m) {

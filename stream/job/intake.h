@@ -97,6 +97,7 @@ class Intake {
   struct Membership {           // a block's members
     std::uint64_t version = 0;  // of the topology, as of which:
     std::vector<Slot> own;
+    std::vector<std::pair<Level, std::size_t>> levels;  // of members side by side, and the end of these; most often one
     struct Owners {
       Level level{};
       std::vector<Slot> slots;
@@ -122,8 +123,7 @@ class Intake {
   [[nodiscard]] std::optional<double> factor_of(const SampleBlock::Signal& named,
                                                 const SignalDefinition& definition) const;
   void learn_gpus(const SampleBlock& block, const Layout& layout);
-  void mark_alive(const SampleBlock& block, std::span<const std::string> sources, const Membership& membership,
-                  const Provenance& from);
+  void mark_alive(std::span<const std::string> sources, const Membership& membership, const Provenance& from);
   template <class T, class From>
   void column(std::span<const From> cells, const SampleBlock& block, const Layout::Signal& signal,
               const Membership::Owners& owners, std::size_t s, std::size_t t, bool step, Provenance& from);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <tuple>
+#include <type_traits>
+
+#include "stream/graph/kernels.h"
 
 namespace tocsin::stream {
 
@@ -70,72 +72,64 @@ void Accumulators::Thinned::add(double seconds, double value) {
   ++bucket.count;
 }
 
-Accumulators::Accumulators(Demand demand, bool counter) : demand_(std::move(demand)), counter_(counter) {
-  for (const Reduction& reduction : demand_.reductions) {
-    const bool many = (reduction.op == Op::w_first || reduction.op == Op::w_last) && reduction.number > 1;
-    const bool cheap = !many && !orders(reduction.op) && reduction.op != Op::w_cusum &&
-                       reduction.op != Op::w_theil_sen && reduction.op != Op::w_kendall &&
-                       reduction.op != Op::w_time_to;
-    if (cheap) kept_.keep(reduction);
-  }
-}
+Accumulators::Accumulators(Demand demand, bool counter)
+    : demand_(std::move(demand)),
+      counter_(counter),
+      rows_(!demand_.moments && !demand_.order && !demand_.fits && demand_.spans.empty() && demand_.masks.empty() &&
+            demand_.first_n <= 1 && demand_.last_n <= 1),
+      real_(demand_.moments ? std::size_t{all_real} : no_moments) {}
 
 void Accumulators::widen(std::size_t members) {
-  members_.resize(members);
-  counts_.resize(members, 0);
-  kept_.widen(members);
+  whole_.widen(members), real_.widen(members);
+  if (!uncommon_.empty()) uncommon_.resize(members);
   smooth_.resize(demand_.spans.size());
   for (auto& column : smooth_) column.resize(members, absent);
   hits_.resize(demand_.masks.size());
   for (auto& column : hits_) column.resize(members, 0);
-  if (demand_.order) histograms_.resize(members);
-  if (demand_.fits) thinned_.resize(members);
-  if (demand_.first_n > 1) firsts_.resize(members);
-  if (demand_.last_n > 1) lasts_.resize(members);
+  histograms_.resize(demand_.order ? members : 0);
+  thinned_.resize(demand_.fits ? members : 0);
+  firsts_.resize(demand_.first_n > 1 ? members : 0);
+  lasts_.resize(demand_.last_n > 1 ? members : 0);
 }
 
-void Accumulators::changed(Slot slot) {
-  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-  counts_[slot] = static_cast<std::uint32_t>(std::min(members_[slot].count, most));
-  kept_.changed(slot);
+void Accumulators::expect_uncommon() {
+  if (!uncommon_.empty()) return;
+  uncommon_.resize(members());
+  for (Slot slot = 0; slot < members(); ++slot)
+    if (count(slot) != 0)
+      uncommon_[slot].first_number = real(first, slot), uncommon_[slot].last_number = real(last, slot);
 }
 
-void Accumulators::refresh() {
-  kept_.refresh([&](Slot slot, Op op, double number) {
-    const Accumulated& m = members_[slot];
-    switch (op) {  // the usual ones by the shortest path
-      case Op::w_count: return static_cast<double>(m.count);
-      case Op::w_last: return m.last;
-      case Op::w_first: return m.first;
-      case Op::w_max: return m.numbers != 0 ? m.greatest : absent;
-      case Op::w_min: return m.numbers != 0 ? m.least : absent;
-      case Op::w_nonfinite: return static_cast<double>(m.nonfinite);
-      case Op::w_delta:
-        if (!counter_) return m.numbers < 2 ? absent : canonical(m.last_number - m.first_number);
-        [[fallthrough]];
-      default: return accumulated(op, slot, number);
+template <class T>
+void Accumulators::add_row(Time at, std::span<const T> values) {
+  constexpr std::size_t together = 4;
+  if (values.size() > members()) widen(values.size());
+  const Totals totals{whole_[counts], whole_[last_times], real_[last], real_[sum], real_[least], real_[greatest]};
+  std::size_t slot = 0;
+  while (slot < values.size()) {
+    if (rows_ && uncommon_.empty()) {
+      if constexpr (std::is_same_v<T, float>)
+        slot = kernels().add_narrow(values.data(), slot, values.size(), nanoseconds(at), totals);
+      else slot = kernels().add_wide(values.data(), slot, values.size(), nanoseconds(at), totals);
     }
-  });
+    for (const std::size_t end = std::min(slot + together, values.size()); slot < end; ++slot)
+      if (!is_absent(values[slot])) add(static_cast<Slot>(slot), at, canonical(static_cast<double>(values[slot])));
+  }
 }
-
-void Accumulators::rebuild() {
-  kept_.clear(members_.size());
-  counts_.assign(members_.size(), 0);
-  for (Slot slot = 0; slot < members_.size(); ++slot)
-    if (members_[slot].count != 0) changed(slot);
-}
+template void Accumulators::add_row(Time, std::span<const float>);
+template void Accumulators::add_row(Time, std::span<const double>);
 
 void Accumulators::add(Slot slot, Time at, double value) {
-  if (members_.size() <= slot) widen(std::max<std::size_t>(slot + std::size_t{1}, members_.size() * 5 / 4));
-  accumulate(slot, at, value);
-  changed(slot);
-}
-
-void Accumulators::accumulate(Slot slot, Time at, double value) {
-  Accumulated& m = members_[slot];
-  if (m.count++ == 0) m.first = value;
-  m.last = value;
-  if (!std::isfinite(value)) ++m.nonfinite;
+  if (members() <= slot) widen(slot + std::size_t{1});
+  if (!std::isfinite(value)) expect_uncommon();
+  std::int64_t& values = whole_[counts][slot];
+  if (values++ == 0) real_[first][slot] = value;
+  real_[last][slot] = value;
+  if (!uncommon_.empty()) {
+    Uncommon& of = uncommon_[slot];
+    of.nonfinite += std::isfinite(value) ? 0 : 1;
+    of.nans += is_number(value) ? 0 : 1;
+  }
   if (demand_.first_n > 1 && firsts_[slot].size() < demand_.first_n) firsts_[slot].push_back(value);
   if (demand_.last_n > 1) {
     auto& lasts = lasts_[slot];
@@ -145,91 +139,36 @@ void Accumulators::accumulate(Slot slot, Time at, double value) {
   }
   if (!is_number(value)) return;
 
-  if (m.numbers++ == 0) {
-    m.first_number = m.least = m.greatest = value;
-    m.first_at = at;
+  const std::uint64_t known = numbers(slot);
+  if (known == 1) {
+    real_[least][slot] = real_[greatest][slot] = value;
+    whole_[first_times][slot] = nanoseconds(at);
   }
-  m.last_number = value;
-  m.last_at = at;
-  m.sum += value;
-  m.least = std::min(m.least, value);
-  m.greatest = std::max(m.greatest, value);
+  if (!uncommon_.empty()) {
+    if (known == 1) uncommon_[slot].first_number = value;
+    uncommon_[slot].last_number = value;
+  }
+  whole_[last_times][slot] = nanoseconds(at);
+  real_[sum][slot] += value;
+  real_[least][slot] = std::min(real_[least][slot], value);
+  real_[greatest][slot] = std::max(real_[greatest][slot], value);
+  const double since = seconds(at - time(first_times, slot));
   if (demand_.moments) {
-    const double time = seconds(at - m.first_at);
-    const auto n = static_cast<double>(m.numbers);
-    const double off = value - m.mean, time_off = time - m.mean_time;
-    m.mean += off / n;
-    m.mean_time += time_off / n;
-    m.squares += off * (value - m.mean);
-    m.times += time_off * (time - m.mean_time);
-    m.products += time_off * (value - m.mean);
+    const auto n = static_cast<double>(known);
+    const double off = value - real_[mean][slot], time_off = since - real_[mean_time][slot];
+    real_[mean][slot] += off / n;
+    real_[mean_time][slot] += time_off / n;
+    real_[squares][slot] += off * (value - real_[mean][slot]);
+    real_[times][slot] += time_off * (since - real_[mean_time][slot]);
+    real_[products][slot] += time_off * (value - real_[mean][slot]);
   }
   for (std::size_t i = 0; i < smooth_.size(); ++i) {
     double& smooth = smooth_[i][slot];
-    smooth = m.numbers == 1 ? value : smooth + ewma_weight(demand_.spans[i]) * (value - smooth);
+    smooth = known == 1 ? value : smooth + ewma_weight(demand_.spans[i]) * (value - smooth);
   }
   for (std::size_t i = 0; i < hits_.size(); ++i) hits_[i][slot] += has_bits(value, demand_.masks[i]) ? 1 : 0;
   if (demand_.order) histograms_[slot].add(value);
-  if (demand_.fits) thinned_[slot].add(seconds(at - m.first_at), value);
-}
-
-namespace {
-
-double power(double base, std::uint64_t exponent) {
-  double result = 1;
-  for (; exponent != 0; exponent >>= 1, base *= base)
-    if (exponent & 1) result *= base;
-  return result;
-}
-
-}  // namespace
-
-void Accumulators::append(Slot slot, const Accumulators& later, Slot from,
-                          const std::function<double(double)>& number) {
-  const Accumulated* after = later.of(from);
-  if (after == nullptr) return;
-  if (members_.size() <= slot) widen(slot + std::size_t{1});
-  Accumulated& m = members_[slot];
-  const Accumulated before = m;
-  if (before.count == 0) m = *after;
-  m.count = before.count + after->count;
-  m.nonfinite = before.nonfinite + after->nonfinite;
-  m.last = number ? number(after->last) : after->last;
-  if (before.count == 0 && number) m.first = number(after->first);
-  if (before.numbers == 0 && before.count != 0) {
-    m.first_number = after->first_number, m.first_at = after->first_at;
-    m.least = after->least, m.greatest = after->greatest, m.mean = after->mean, m.squares = after->squares;
-  } else if (before.numbers != 0 && after->numbers != 0) {
-    const auto a = static_cast<double>(before.numbers), b = static_cast<double>(after->numbers);
-    const double off = after->mean - before.mean;
-    m.mean = before.mean + off * (b / (a + b));
-    m.squares = before.squares + after->squares + off * off * (a * b / (a + b));
-    m.least = std::min(before.least, after->least);
-    m.greatest = std::max(before.greatest, after->greatest);
-  }
-  m.numbers = before.numbers + after->numbers;
-  if (after->numbers != 0) m.last_number = after->last_number, m.last_at = after->last_at;
-  m.sum = before.sum + after->sum;
-  m.mean_time = m.times = m.products = 0;
-  for (std::size_t i = 0; i < smooth_.size() && i < later.smooth_.size() && after->numbers != 0; ++i) {
-    // As if the first of the later values had been smoothed with what came before, instead of starting anew.
-    double& smooth = smooth_[i][slot];
-    const double begun = later.smooth_[i][from];
-    const double left = power(1 - ewma_weight(demand_.spans[i]), after->numbers);
-    smooth = before.numbers == 0 ? begun : begun + left * (smooth - after->first_number);
-  }
-  for (std::size_t i = 0; i < hits_.size() && i < later.hits_.size(); ++i) hits_[i][slot] += later.hits_[i][from];
-  if (demand_.order && from < later.histograms_.size()) histograms_[slot].add(later.histograms_[from]);
-  if (demand_.first_n > 1 && from < later.firsts_.size())
-    for (const double value : later.firsts_[from])
-      if (firsts_[slot].size() < demand_.first_n) firsts_[slot].push_back(value);
-  if (demand_.last_n > 1 && from < later.lasts_.size()) {
-    auto& lasts = lasts_[slot];
-    lasts.insert(lasts.end(), later.lasts_[from].begin(), later.lasts_[from].end());
-    if (lasts.size() > demand_.last_n)
-      lasts.erase(lasts.begin(), lasts.end() - static_cast<std::ptrdiff_t>(demand_.last_n));
-  }
-  changed(slot);
+  if (demand_.fits) thinned_[slot].add(since, value);
 }
 
 double Accumulators::fitted(Op op, Slot slot, const ReductionArguments& arguments, SeriesScratch& scratch) const {
@@ -255,8 +194,7 @@ double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& argument
     case Op::w_cusum:
     case Op::w_theil_sen:
     case Op::w_kendall:
-    case Op::w_time_to:
-      return count(slot) == 0 || members_[slot].numbers == 0 ? absent : fitted(op, slot, arguments, scratch);
+    case Op::w_time_to: return count(slot) == 0 || numbers(slot) == 0 ? absent : fitted(op, slot, arguments, scratch);
     default: return accumulated(op, slot, arguments.number);
   }
 }
@@ -264,25 +202,29 @@ double Accumulators::reduce(Op op, Slot slot, const ReductionArguments& argument
 double Accumulators::accumulated(Op op, Slot slot, double number) const {
   if (op == Op::w_count) return static_cast<double>(count(slot));
   if (count(slot) == 0) return absent;
-  const Accumulated& m = members_[slot];
-  if (op == Op::w_nonfinite) return static_cast<double>(m.nonfinite);
-  if (op == Op::w_first || op == Op::w_last) return op == Op::w_first ? m.first : m.last;
-  if (m.numbers == 0) return absent;
-  const auto n = static_cast<double>(m.numbers);
-  const double elapsed = seconds(m.last_at - m.first_at);
+  if (op == Op::w_nonfinite) return uncommon_.empty() ? 0 : static_cast<double>(uncommon_[slot].nonfinite);
+  if (op == Op::w_first || op == Op::w_last) return real(op == Op::w_first ? first : last, slot);
+  if (numbers(slot) == 0) return absent;
+  const auto n = static_cast<double>(numbers(slot));
+  const double elapsed = seconds(time(last_times, slot) - time(first_times, slot));
+  const auto difference = [&] {
+    return uncommon_.empty() ? real(last, slot) - real(first, slot)
+                             : uncommon_[slot].last_number - uncommon_[slot].first_number;
+  };
   switch (op) {
-    case Op::w_mean: return canonical(m.sum / n);
-    case Op::w_sum: return canonical(m.sum);
-    case Op::w_min: return m.least;
-    case Op::w_max: return m.greatest;
-    case Op::w_stddev: return !demand_.moments || m.numbers < 2 ? absent : canonical(std::sqrt(m.squares / (n - 1)));
-    case Op::w_slope: return demand_.moments && m.times > 0 ? canonical(m.products / m.times) : absent;
+    case Op::w_mean: return canonical(real(sum, slot) / n);
+    case Op::w_sum: return canonical(real(sum, slot));
+    case Op::w_min: return real(least, slot);
+    case Op::w_max: return real(greatest, slot);
+    case Op::w_stddev: return !demand_.moments || n < 2 ? absent : canonical(std::sqrt(real(squares, slot) / (n - 1)));
+    case Op::w_slope:
+      return demand_.moments && real(times, slot) > 0 ? canonical(real(products, slot) / real(times, slot)) : absent;
     case Op::w_delta:
-      if (!counter_ && m.numbers < 2) return absent;
-      return counter_ ? canonical(m.sum / n * elapsed) : canonical(m.last_number - m.first_number);
+      if (!counter_ && n < 2) return absent;
+      return counter_ ? canonical(real(sum, slot) / n * elapsed) : canonical(difference());
     case Op::w_rate:
-      if (counter_) return canonical(m.sum / n);
-      return elapsed > 0 ? canonical((m.last_number - m.first_number) / elapsed) : absent;
+      if (counter_) return canonical(real(sum, slot) / n);
+      return elapsed > 0 ? canonical(difference() / elapsed) : absent;
     case Op::w_median: return demand_.order ? histograms_[slot].median() : absent;
     case Op::w_quantile: return demand_.order ? histograms_[slot].quantile(number) : absent;
     case Op::w_mad: return demand_.order ? histograms_[slot].mad() : absent;
@@ -300,54 +242,27 @@ double Accumulators::accumulated(Op op, Slot slot, double number) const {
   }
 }
 
-bool Accumulators::adopt(Accumulators& old) {
-  if (!demand_.goes_on_from(old.demand_)) return false;
-  members_ = std::move(old.members_);
-  smooth_ = std::move(old.smooth_);
-  hits_ = std::move(old.hits_);
-  histograms_ = std::move(old.histograms_);
-  thinned_ = std::move(old.thinned_);
-  firsts_ = std::move(old.firsts_);
-  lasts_ = std::move(old.lasts_);
-  rebuild();
-  return true;
-}
-
-void Accumulators::fields(auto& self, auto& archive) {
-  using A = Accumulated;
-  archive.columns(1, self.members_, &A::count, &A::numbers, &A::nonfinite, &A::first, &A::last, &A::first_number,
-                  &A::last_number, &A::first_at, &A::last_at, &A::sum, &A::least, &A::greatest, &A::mean, &A::squares,
-                  &A::mean_time, &A::times, &A::products);
-  archive(2, self.smooth_), archive(3, self.hits_), archive(4, self.histograms_), archive(5, self.thinned_);
-  archive(6, self.firsts_), archive(7, self.lasts_);
-}
-void Accumulators::save(Writer& out) const { fields(*this, out); }
-
-void Accumulators::load(Reader& in) {
-  fields(*this, in);
-  const std::size_t members = members_.size();
-  smooth_.resize(members != 0 ? demand_.spans.size() : 0);
-  hits_.resize(members != 0 ? demand_.masks.size() : 0);
-  for (auto& column : smooth_) column.resize(members);
-  for (auto& column : hits_) column.resize(members);
-  histograms_.resize(demand_.order ? members : 0);
-  thinned_.resize(demand_.fits ? members : 0);
-  for (auto& thinned : thinned_) thinned.together = std::max<std::uint64_t>(thinned.together, 1);
-  firsts_.resize(demand_.first_n > 1 ? members : 0);
-  lasts_.resize(demand_.last_n > 1 ? members : 0);
-  rebuild();
-}
-
-std::size_t Accumulators::retained_bytes() const noexcept {
-  std::size_t bytes =
-      members_.capacity() * sizeof(Accumulated) + counts_.capacity() * sizeof(std::uint32_t) + kept_.retained_bytes();
-  for (const auto& column : smooth_) bytes += column.capacity() * sizeof(double);
-  for (const auto& column : hits_) bytes += column.capacity() * sizeof(std::uint64_t);
-  for (const auto& histogram : histograms_) bytes += sizeof histogram + histogram.retained_bytes();
-  for (const auto& thinned : thinned_) bytes += sizeof thinned + thinned.buckets.capacity() * sizeof(Thinned::Bucket);
-  for (const auto& values : firsts_) bytes += sizeof values + values.capacity() * sizeof(double);
-  for (const auto& values : lasts_) bytes += sizeof values + values.capacity() * sizeof(double);
-  return bytes;
+bool Accumulators::reduce_all(Op op, double number, std::uint64_t least_count, std::span<double> out) const {
+  const auto fewest = static_cast<std::int64_t>(least_count);
+  const std::int64_t* const values = whole_[counts];
+  const std::size_t all = std::min(out.size(), members());
+  const auto each = [&](auto&& of) {
+    for (std::size_t i = 0; i < all; ++i) out[i] = values[i] >= fewest ? of(i) : out[i];
+    return true;
+  };
+  const auto column = [&](const double* of) { return each([of](std::size_t i) { return of[i]; }); };
+  if ((op == Op::w_first || op == Op::w_last) && number > 1) return false;
+  if (op == Op::w_first || op == Op::w_last) return column(real_[op == Op::w_first ? first : last]);
+  if (op == Op::w_count) return each([&](std::size_t i) { return static_cast<double>(values[i]); });
+  if (!uncommon_.empty()) return false;  // some have values and no number
+  switch (op) {
+    case Op::w_min: return column(real_[least]);
+    case Op::w_max: return column(real_[greatest]);
+    case Op::w_sum: return each([of = real_[sum]](std::size_t i) { return canonical(of[i]); });
+    case Op::w_mean:
+      return each([&, of = real_[sum]](std::size_t i) { return canonical(of[i] / static_cast<double>(values[i])); });
+    default: return false;
+  }
 }
 
 }  // namespace tocsin::stream

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "stream/graph/time_range.h"
 #include "stream/values/archive.h"
-#include "stream/windows/incremental_aggregates.h"
+#include "stream/windows/member_columns.h"
 #include "stream/windows/order_statistics.h"
 #include "stream/windows/series.h"
 
@@ -31,19 +33,18 @@ class Accumulators {
   Accumulators(Demand demand, bool counter);
 
   void add(Slot slot, Time at, double value);
+  // The same for all members of a row; absent: none came.
+  void add(Time at, std::span<const float> values) { add_row(at, values); }
+  void add(Time at, std::span<const double> values) { add_row(at, values); }
+  [[nodiscard]] std::size_t members() const noexcept { return whole_.members(); }
   [[nodiscard]] std::uint64_t count(Slot slot) const noexcept {
-    return slot < members_.size() ? members_[slot].count : 0;
+    return slot < members() ? static_cast<std::uint64_t>(whole_.at(counts, slot)) : 0;
   }
-  // Null: no value of the member came.
-  [[nodiscard]] const Accumulated* of(Slot slot) const noexcept {
-    return slot < members_.size() && members_[slot].count > 0 ? &members_[slot] : nullptr;
-  }
-  // Brings what kept() gives up to the values that were added.
-  void refresh();
-  // The number of values of each member, up to 2^32 - 1: compared with `least`.
-  [[nodiscard]] std::span<const std::uint32_t> counts() const noexcept { return counts_; }
-  // Null: the reduction was not declared, or is not one that is maintained incrementally.
-  [[nodiscard]] const std::vector<double>* kept(Op op, double number) const noexcept { return kept_.find(op, number); }
+  // Nullopt: no value of the member came.
+  [[nodiscard]] std::optional<Accumulated> of(Slot slot) const;
+  // A reduction of all members, if a column or two hold it; others than those with at least so many values, at least 1,
+  // keep what is in `out`. False: reduce() gives it, for each.
+  bool reduce_all(Op op, double number, std::uint64_t least, std::span<double> out) const;
   // Absent for members without values, and for ewma, fraction, first(n) and last(n) that were not declared.
   [[nodiscard]] double reduce(Op op, Slot slot, const ReductionArguments& arguments, SeriesScratch& scratch) const;
 
@@ -71,19 +72,33 @@ class Accumulators {
     }
     void add(double seconds, double value);
   };
-  static void fields(auto& self, auto& archive);
+  enum Whole : std::size_t { counts, first_times, last_times, all_whole };
+  enum Real : std::size_t { first, last, sum, least, greatest, mean, squares, mean_time, times, products, all_real };
+  static constexpr std::size_t no_moments = mean;
+  struct Uncommon {  // of a member, once any value of any member was not finite
+    std::uint64_t nans = 0, nonfinite = 0;
+    double first_number = absent, last_number = absent;
+  };
+  static void lists(auto& self, auto& archive);
+  template <class T>
+  void add_row(Time at, std::span<const T> values);
   [[nodiscard]] double fitted(Op op, Slot slot, const ReductionArguments& arguments, SeriesScratch& scratch) const;
   [[nodiscard]] double accumulated(Op op, Slot slot, double number) const;  // for reductions that need no series
+  [[nodiscard]] std::uint64_t numbers(Slot slot) const noexcept {
+    return count(slot) - (uncommon_.empty() ? 0 : uncommon_[slot].nans);
+  }
+  [[nodiscard]] double real(std::size_t column, Slot slot) const noexcept { return real_.at(column, slot); }
+  [[nodiscard]] Time time(Whole column, Slot slot) const noexcept { return at_nanoseconds(whole_.at(column, slot)); }
+  void put(Slot slot, const Accumulated& all);
   void widen(std::size_t members);
-  void accumulate(Slot slot, Time at, double value);
-  void changed(Slot slot);
-  void rebuild();
+  void expect_uncommon();
 
   Demand demand_;
   bool counter_;  // of rates: a delta is the mean rate times the elapsed time
-  std::vector<Accumulated> members_;
-  std::vector<std::uint32_t> counts_;
-  IncrementalAggregates kept_;
+  bool rows_;     // nothing is kept of a value but what the columns hold
+  MemberColumns<std::int64_t> whole_{all_whole};
+  MemberColumns<double> real_;
+  std::vector<Uncommon> uncommon_;
   std::vector<std::vector<double>> smooth_;       // of each span, per member
   std::vector<std::vector<std::uint64_t>> hits_;  // of each mask, per member
   std::vector<Histogram> histograms_;

@@ -1,6 +1,9 @@
 #include "stream/windows/arrivals.h"
 
 #include <algorithm>
+#include <cstddef>
+
+#include "stream/graph/kernels.h"
 
 namespace tocsin::stream {
 namespace {
@@ -64,11 +67,9 @@ void Arrivals::note(Slot slot, Time arrival, double value, std::size_t members) 
   if (changes_) note_change(slot, arrival, value);
 }
 
-void Arrivals::note(std::span<const Slot> slots, Time arrival, std::size_t members) {
-  ++version_;
-  widen(members);
-  // The usual case compares with what stays the same from slot to slot: without these copies, the compiler reads it
-  // anew after each write.
+// The usual case compares with what stays the same from slot to slot: without these copies, the compiler reads it anew
+// after each write.
+void Arrivals::note_each(std::span<const Slot> slots, Time arrival) {
   Member* const known = members_.data();
   std::uint16_t code = code_;
   Time expected = arrival - coded_;
@@ -81,6 +82,22 @@ void Arrivals::note(std::span<const Slot> slots, Time arrival, std::size_t membe
       code = code_;
       expected = arrival - coded_;
     }
+  }
+}
+
+void Arrivals::note(std::span<const Slot> slots, bool in_a_row, Time arrival, std::size_t members) {
+  constexpr std::size_t singly = 8;  // so many where the usual case ends
+  static_assert(sizeof(Member) == sizeof(PairOf) && offsetof(Member, last) == offsetof(PairOf, time));
+  constexpr std::uint64_t in_use = 0xFF'FFFF;  // the bits of code and run
+  ++version_;
+  widen(members);
+  if (!in_a_row || slots.size() < singly) return note_each(slots, arrival);
+  for (std::size_t i = 0; i < slots.size();) {
+    const PairOf usual{nanoseconds(arrival - coded_), code_ | std::uint64_t{kept} << 16};
+    i += kernels().repeat(&members_[slots[i]], slots.size() - i, usual, in_use, nanoseconds(arrival));
+    const std::size_t rest = std::min(singly, slots.size() - i);
+    note_each(slots.subspan(i, rest), arrival);
+    i += rest;
   }
 }
 

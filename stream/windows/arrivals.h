@@ -23,11 +23,11 @@ class Arrivals {
       : changes_(changes) {}  // changes: also records when the value last changed (kind step)
 
   void note(Slot slot, Time arrival, double value, std::size_t members);
-  // The same for many members.
-  void note(std::span<const Slot> slots, Time arrival, std::size_t members);
+  // The same for many members. `in_a_row`: each slot is the one before and 1.
+  void note(std::span<const Slot> slots, bool in_a_row, Time arrival, std::size_t members);
   template <class V>
-  void note(std::span<const Slot> slots, Time arrival, std::span<const V> values, std::size_t members) {
-    note(slots, arrival, members);
+  void note(std::span<const Slot> slots, bool in_a_row, Time arrival, std::span<const V> values, std::size_t members) {
+    note(slots, in_a_row, arrival, members);
     if (changes_)
       for (std::size_t i = 0; i < slots.size(); ++i) note_change(slots[i], arrival, static_cast<double>(values[i]));
   }
@@ -69,6 +69,7 @@ class Arrivals {
   static void fields(auto& self, auto& archive);
   using Codes = std::array<std::uint16_t, kept>;
   void widen(std::size_t members);
+  void note_each(std::span<const Slot> slots, Time arrival);
   void note_one(Slot slot, Time arrival) {
     Member& member = members_[slot];
     if (member.last == long_ago) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "stream/graph/kernels.h"
 #include "stream/windows/ages.h"
 #include "stream/windows/earlier.h"
 #include "stream/windows/history.h"
@@ -126,10 +127,11 @@ struct History::State {
                     const RecordOrder& order) {
     if (slots.empty()) return 0;
     SignalHistory& signal = *open(static_cast<SignalId>(id));
-    const std::size_t many = members(signal, *std::max_element(slots.begin(), slots.end()));
-    const std::size_t late = signal.write(slots, time, values, {now(arrival), order, many});
+    const bool in_a_row = kernels().in_a_row(slots.data(), slots.size());
+    const std::size_t many = members(signal, in_a_row ? slots.back() : std::ranges::max(slots));
+    const std::size_t late = signal.write(slots, time, values, {now(arrival), order, many, in_a_row});
     wrote(id);
-    if (reached(arrival)) signal.arrivals.note(slots, arrival, values, many);
+    if (reached(arrival)) signal.arrivals.note(slots, in_a_row, arrival, values, many);
     else
       for (std::size_t i = 0; i < slots.size(); ++i) arrive(id, slots[i], arrival, static_cast<double>(values[i]));
     return late;

@@ -77,8 +77,8 @@ void History::alive(Level level, std::span<const Slot> slots, Time arrival) {
     if (s.table.all()[id].owner != level) continue;
     s.open(static_cast<SignalId>(id));
     if (arrival <= s.clock || s.clock == long_ago)
-      s.signals[id]->arrivals.note(slots, arrival,
-                                   s.members(*s.signals[id], *std::max_element(slots.begin(), slots.end())));
+      s.signals[id]->arrivals.note(slots, kernels().in_a_row(slots.data(), slots.size()), arrival,
+                                   s.members(*s.signals[id], std::ranges::max(slots)));
     else
       for (const Slot slot : slots) s.arrive(id, slot, arrival, 0);
   }

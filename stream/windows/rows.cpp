@@ -4,19 +4,14 @@
 
 #include <utility>
 
+#include "stream/graph/kernels.h"
+
 namespace tocsin::stream {
 namespace {
 
 constexpr Duration oldest_predecessor = std::chrono::seconds{120};
 constexpr Duration farthest_ahead =
     std::chrono::minutes{3};  // arrivals can be ahead of a clock that waits for a watermark
-
-// Consecutive slots, as of a slice of ranks.
-bool in_a_row(std::span<const Slot> slots) noexcept {
-  bool all = true;
-  for (std::size_t i = 0; i < slots.size(); ++i) all &= slots[i] == slots[0] + i;
-  return all;
-}
 
 }  // namespace
 
@@ -57,17 +52,21 @@ bool Rows<T>::write(Slot slot, Time time, Time now, T value, std::size_t members
 
 template <class T>
 template <class V>
-std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time now, std::span<const V> values,
+std::size_t Rows<T>::write(std::span<const Slot> slots, bool in_a_row, Time time, Time now, std::span<const V> values,
                            std::size_t members) {
   if (!open(time, now, members)) return slots.size();
   const std::uint32_t at = offset(recent_.begin, time);
-  if (slots.size() < 8 || !in_a_row(slots)) {
+  if (!in_a_row) {
     for (std::size_t i = 0; i < slots.size(); ++i)
       merge(recent_.values[slots[i]], recent_.offsets[slots[i]], at, static_cast<T>(values[i]));
     return 0;
   }
   T* kept = recent_.values + slots[0];
   std::uint32_t* offsets = recent_.offsets + slots[0];
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<V, float>) {
+    kernels().merge(values.data(), at, kept, offsets, slots.size());
+    return 0;
+  }
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const T value = one_nan(static_cast<T>(values[i]));
     const bool later = (at > offsets[i]) | ((at == offsets[i]) & (bits(value) > bits(kept[i])));
@@ -76,10 +75,10 @@ std::size_t Rows<T>::write(std::span<const Slot> slots, Time time, Time now, std
   }
   return 0;
 }
-template std::size_t Rows<float>::write(std::span<const Slot>, Time, Time, std::span<const float>, std::size_t);
-template std::size_t Rows<float>::write(std::span<const Slot>, Time, Time, std::span<const double>, std::size_t);
-template std::size_t Rows<double>::write(std::span<const Slot>, Time, Time, std::span<const float>, std::size_t);
-template std::size_t Rows<double>::write(std::span<const Slot>, Time, Time, std::span<const double>, std::size_t);
+template std::size_t Rows<float>::write(std::span<const Slot>, bool, Time, Time, std::span<const float>, std::size_t);
+template std::size_t Rows<float>::write(std::span<const Slot>, bool, Time, Time, std::span<const double>, std::size_t);
+template std::size_t Rows<double>::write(std::span<const Slot>, bool, Time, Time, std::span<const float>, std::size_t);
+template std::size_t Rows<double>::write(std::span<const Slot>, bool, Time, Time, std::span<const double>, std::size_t);
 
 template <class T>
 void Rows<T>::to_rates(const typename OpenRows<T>::Row& row) {

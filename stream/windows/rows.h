@@ -30,9 +30,10 @@ class Rows {
   // False: its row has closed at `now`: the clock, or the sample's arrival if the clock waits for a watermark. An
   // absent value is not a sample.
   bool write(Slot slot, Time time, Time now, T value, std::size_t members);
-  // The same for many members; returns how many were late (all or none).
+  // The same for many members; returns how many were late (all or none). `in_a_row`: each slot is the one before and 1.
   template <class V>  // float or double
-  std::size_t write(std::span<const Slot> slots, Time time, Time now, std::span<const V> values, std::size_t members);
+  std::size_t write(std::span<const Slot> slots, bool in_a_row, Time time, Time now, std::span<const V> values,
+                    std::size_t members);
 
   // The short path of a sample that belongs to the row of the one before. False: it does not, and nothing was done.
   bool write_recent(Slot slot, Time time, Time now, T value) noexcept {

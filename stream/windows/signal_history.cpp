@@ -29,10 +29,7 @@ template <class T>
 void RowSide<T>::accumulate(AttemptView& view, RowNumber through) const {
   const auto& closed = rows.closed();
   for (std::size_t r = rows.after(view.through); r < closed.size() && closed.number(r) <= through; ++r) {
-    const std::span<const T> values = closed[r].values;
-    const Time end = rows.grid().end(closed.number(r));
-    for (Slot slot = 0; slot < values.size(); ++slot)
-      if (!is_absent(values[slot])) view.accumulators.add(slot, end, canonical(static_cast<double>(values[slot])));
+    view.accumulators.add(rows.grid().end(closed.number(r)), closed[r].values);
     view.through = closed.number(r);
   }
 }
@@ -139,7 +136,7 @@ bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, std
 template <class V>
 std::size_t SignalHistory::write(std::span<const Slot> slots, Time time, std::span<const V> values, const How& how) {
   std::size_t late = 0;
-  if_rows([&](auto& side) { late = side.rows.write(slots, time, how.clock, values, how.members); });
+  if_rows([&](auto& side) { late = side.rows.write(slots, how.in_a_row, time, how.clock, values, how.members); });
   if (!points_) return late;
   return std::max(late, points_->add(slots, time, values, how.order, how.clock));
 }

@@ -48,6 +48,7 @@ class SignalHistory {
     Time clock;
     const RecordOrder& order;
     std::size_t members;
+    bool in_a_row;  // each slot is the one before and 1
   };
   template <class V>  // float or double
   std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values,

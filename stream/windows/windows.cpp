@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <ranges>
+#include <type_traits>
+
+#include "stream/graph/kernels.h"
 
 namespace tocsin::stream {
 
@@ -183,14 +186,20 @@ void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, c
   const std::span<const T> nearest = rows.closed()[last ? end - 1 : first].values;
   const std::size_t held = std::min(nearest.size(), out.size());
   std::size_t absences = out.size() - held;
-  for (std::size_t i = 0; i < held; ++i) {
-    const bool none = is_absent(nearest[i]);
-    out[i] = none ? out[i] : canonical(static_cast<double>(nearest[i]));
-    absences += none ? 1 : 0;
+  if constexpr (std::is_same_v<T, float>) {
+    absences += kernels().copy_row(nearest.data(), out.data(), held);
+  } else {
+    for (std::size_t i = 0; i < held; ++i) {
+      const bool none = is_absent(nearest[i]);
+      out[i] = none ? out[i] : canonical(nearest[i]);
+      absences += none ? 1 : 0;
+    }
   }
-  if (absences == 0) return;
-  for (Slot slot = 0; slot < out.size(); ++slot)
-    if ((slot >= held || is_absent(nearest[slot])) && rows.ever(slot)) missing.push_back(slot);
+  for (Slot slot = 0; absences > 0; ++slot) {
+    if (slot < held && !is_absent(nearest[slot])) continue;
+    --absences;
+    if (rows.ever(slot)) missing.push_back(slot);
+  }
   for (std::size_t i = 1; i < end - first && !missing.empty(); ++i) {
     const std::span<const T> values = rows.closed()[last ? end - 1 - i : first + i].values;
     std::erase_if(missing, [&](Slot slot) { return take(values, slot); });

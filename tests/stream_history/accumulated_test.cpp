@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
+#include "stream/graph/kernels.h"
 #include "tests/seed.h"
 
 using namespace tocsin::stream;
@@ -117,6 +119,83 @@ TEST_CASE("accumulators to which later ones are appended are those of all values
       CHECK(is_absent(found) == is_absent(expected));
       CHECK(std::isnan(found) == std::isnan(expected));
       if (!std::isnan(expected)) CHECK(found == doctest::Approx(expected).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("rows of all members, in both kernel sets, add up to the same bits as their values one by one") {
+  std::mt19937 random{tocsin::test::seed(7)};
+  Demand demand;
+  const Op asked[] = {Op::w_count, Op::w_first, Op::w_last, Op::w_sum,       Op::w_mean,
+                      Op::w_min,   Op::w_max,   Op::w_rate, Op::w_nonfinite, Op::w_delta};
+  for (const Op op : asked) demand.add(op, 0);
+  const auto drawn = [&](bool uncommon) -> float {
+    switch (random() % (uncommon ? 40 : 8)) {
+      case 0: return absent_float;
+      case 1: return random() % 2 == 0 ? 0.0f : -0.0f;
+      case 20: return static_cast<float>(measured_nan);
+      case 21: return std::numeric_limits<float>::infinity();
+      case 22: return -std::numeric_limits<float>::infinity();
+      default: return static_cast<float>(random() % 2000) / 7 - 100;
+    }
+  };
+  SeriesScratch scratch;
+  for (int round = 0; round < 60; ++round)
+    for (const char* set : {"baseline", "avx2"}) {
+      if (!choose_kernels(set)) continue;
+      Accumulators narrow{demand, round % 2 == 0}, wide = narrow, singly = narrow;
+      std::size_t members = random() % 12;
+      for (int row = 0; row < 12; ++row) {
+        members += random() % 3;
+        std::vector<float> values;
+        for (std::size_t i = 0; i < members; ++i) values.push_back(drawn(round % 3 == 0 && row > 4));
+        const std::vector<double> doubles(values.begin(), values.end());
+        narrow.add(at(row), std::span<const float>{values}), wide.add(at(row), std::span<const double>{doubles});
+        for (Slot slot = 0; slot < members; ++slot)
+          if (!is_absent(values[slot])) singly.add(slot, at(row), canonical(doubles[slot]));
+        for (const Op op : asked) {
+          INFO("round ", round, ", row ", row, ", kernels ", set, ", operation ", static_cast<int>(op));
+          std::vector<double> all(members, absent), of_narrow(members, absent);
+          const bool kept = narrow.reduce_all(op, 0, 2, of_narrow);
+          CHECK(wide.reduce_all(op, 0, 2, all) == kept);
+          for (Slot slot = 0; slot < members; ++slot) {
+            const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
+            const double one = singly.reduce(op, slot, {}, scratch);
+            CHECK(bits(narrow.reduce(op, slot, {}, scratch)) == bits(one));
+            CHECK(bits(wide.reduce(op, slot, {}, scratch)) == bits(one));
+            if (kept) CHECK(bits(of_narrow[slot]) == bits(singly.count(slot) >= 2 ? one : absent));
+            if (kept) CHECK(bits(all[slot]) == bits(of_narrow[slot]));
+          }
+        }
+      }
+    }
+}
+
+TEST_CASE("accumulators are the same after a snapshot, values that are no numbers among them") {
+  std::mt19937 random{tocsin::test::seed(8)};
+  for (const bool moments : {false, true}) {
+    Demand demand;
+    const Op asked[] = {Op::w_count, Op::w_first, Op::w_last, Op::w_sum, Op::w_min, Op::w_nonfinite, Op::w_rate};
+    for (const Op op : asked) demand.add(op, 0);
+    if (moments) demand.add(Op::w_stddev, 0), demand.add(Op::w_slope, 0);
+    for (const unsigned nans : {0u, 5u}) {
+      Accumulators before{demand, false}, after{demand, false};
+      for (int i = 0; i < 60; ++i)
+        before.add(static_cast<Slot>(1 + random() % 5), at(i),
+                   random() % 20 < nans ? measured_nan : static_cast<double>(random() % 100));
+      Writer out;
+      before.save(out);
+      Reader in{out.bytes()};
+      after.load(in);
+      REQUIRE(in.ok());
+      SeriesScratch scratch;
+      for (Slot slot = 0; slot < 6; ++slot) {
+        before.add(slot, at(70), 5), after.add(slot, at(70), 5);
+        for (const Op op : {Op::w_count, Op::w_first, Op::w_last, Op::w_sum, Op::w_min, Op::w_nonfinite, Op::w_rate,
+                            Op::w_stddev, Op::w_slope})
+          CHECK(std::bit_cast<std::uint64_t>(after.reduce(op, slot, {}, scratch)) ==
+                std::bit_cast<std::uint64_t>(before.reduce(op, slot, {}, scratch)));
+      }
     }
   }
 }

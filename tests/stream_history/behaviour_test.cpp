@@ -203,10 +203,10 @@ TEST_CASE("members that report together change their usual interval together") {
   Arrivals arrivals{false};
   const std::vector<Slot> slots{1, 2, 3};
   double now = 0;
-  for (int i = 0; i < 20; ++i) arrivals.note(slots, at(now += 1), 4);
-  for (int i = 0; i < 7; ++i) arrivals.note(slots, at(now += 2), 4);
+  for (int i = 0; i < 20; ++i) arrivals.note(slots, false, at(now += 1), 4);
+  for (int i = 0; i < 7; ++i) arrivals.note(slots, false, at(now += 2), 4);
   for (const Slot slot : slots) CHECK(arrivals.usual(slot, 9) == 1);
-  arrivals.note(slots, at(now += 2), 4);  // 8 of 16: the greater of the middle two
+  arrivals.note(slots, false, at(now += 2), 4);  // 8 of 16: the greater of the middle two
   for (const Slot slot : slots) CHECK(arrivals.usual(slot, 9) == 2);
 }
 
