@@ -78,6 +78,13 @@ struct Kernels {
   // Of n PairOf, the first that have this time and, in these bits, this state: they get another time. Returns how many;
   // the one behind them may be like them, too.
   std::size_t (*repeat)(void* pairs, std::size_t n, PairOf expected, std::uint64_t bits, std::int64_t time);
+  // Adds one to the count of each that is a number; returns how many measured NaN there are.
+  std::size_t (*count_numbers)(const float*, std::uint32_t* counts, std::size_t n, std::uint32_t one);
+  void (*add_numbers)(const float*, double* sums, std::size_t n);  // of those that are
+  // Results of at least so many numbers, else absent, to `out`; means: of sums, which become means. A NaN is not known
+  // either. Returns how many are not known. Counts are less than 2^31.
+  std::size_t (*known_enough)(double* results, const std::uint32_t* numbers, std::uint32_t least, bool means,
+                              double* out, std::size_t n);
   struct Tally {
     std::size_t yes, no, unknown;
   };

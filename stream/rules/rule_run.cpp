@@ -37,33 +37,28 @@ void RuleRun::begin(Time tick) {
   ++ticks_;
 }
 
-void RuleRun::repeat(Time tick) {
-  begin(tick);
+void RuleRun::count_again() {
   ++repeats_;
   known_sum_ += known_now_;
   evaluated_sum_ += members_now_;
 }
 
-bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology& topology) {
-  if (quiet_at_ == topology.version() && outcomes.size() == outcomes_.size() &&
-      (outcomes.empty() || std::memcmp(outcomes.data(), outcomes_.data(), outcomes.size()) == 0))
-    return repeat(tick), false;
+void RuleRun::repeat(Time tick) {
   begin(tick);
+  count_again();
+}
+
+void RuleRun::count(std::span<const Truth> outcomes, std::span<const std::uint8_t> existing) {
   for (std::size_t i = 0; repeats_ > 0 && i < outcomes_.size(); ++i) {
     evaluated_[i] += repeats_;
     known_[i] += outcomes_[i] != Truth::unknown ? repeats_ : 0;
   }
   repeats_ = 0;
-
-  const std::vector<Truth> before =
-      answers_.empty() ? std::exchange(outcomes_, {outcomes.begin(), outcomes.end()}) : std::exchange(answers_, {});
   outcomes_.assign(outcomes.begin(), outcomes.end());
   evaluated_.resize(outcomes_.size());
   known_.resize(outcomes_.size());
   ever_.resize(outcomes_.size());
-  const auto existing = topology.existing(rule_->per);
-  std::size_t known_now = 0, yes = 0;
-  std::size_t members = 0;
+  std::size_t known_now = 0, yes = 0, members = 0;
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
     const std::uint8_t known = outcomes_[i] != Truth::unknown ? 1 : 0, member = existing[i];
     ++evaluated_[i];
@@ -72,12 +67,25 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
     known_now += known & member;
     yes += (outcomes_[i] == Truth::yes ? 1 : 0) & member;
   }
-  const bool any_yes = yes != 0;
   known_now_ = static_cast<std::uint32_t>(known_now), members_now_ = static_cast<std::uint32_t>(members);
+  yes_now_ = static_cast<std::uint32_t>(yes);
   known_sum_ += known_now;
   evaluated_sum_ += members;
-  quiet_at_ = any_yes || !lives_.empty() ? 0 : topology.version();
-  if (quiet_at_ != 0) {
+}
+
+bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology& topology) {
+  const bool same = recorded_at_ == topology.version() && outcomes.size() == outcomes_.size() &&
+                    (outcomes.empty() || std::memcmp(outcomes.data(), outcomes_.data(), outcomes.size()) == 0);
+  if (same && quiet_) return repeat(tick), false;
+  begin(tick);
+  const auto existing = topology.existing(rule_->per);
+  const std::vector<Truth> before = answers_.empty() ? outcomes_ : std::exchange(answers_, {});
+  if (same) count_again();
+  else count(outcomes, existing);
+  recorded_at_ = topology.version();
+  const bool any_yes = yes_now_ != 0;
+  quiet_ = !any_yes && lives_.empty();
+  if (quiet_) {
     if (outcomes_ != before) unchanged_since_ = tick;
     return false;
   }
@@ -154,7 +162,7 @@ std::vector<double>& RuleRun::state(std::size_t field, std::size_t members) {
 }
 
 void RuleRun::adopt(Slot slot, Life life) {
-  quiet_at_ = 0;
+  quiet_ = false;
   if (life.on) {
     fired_ = true;
     if (timely(*rule_) && life.first < began_) began_ = life.first;

@@ -129,15 +129,18 @@ class RuleRun {
   std::vector<Truth>& saved_answers() noexcept { return answers_; }
   [[nodiscard]] std::vector<Truth> saved_answers() const { return {answers_now().begin(), answers_now().end()}; }
   [[nodiscard]] std::span<const Truth> answers_now() const noexcept { return answers_.empty() ? outcomes_ : answers_; }
+  void count_again();
+  void count(std::span<const Truth> outcomes, std::span<const std::uint8_t> existing);
 
   // What each tick moves stands together.
   const Rule* rule_;
   Time last_tick_ = long_ago;
   Duration last_interval_{}, answer_memory_{};
   std::uint64_t ticks_ = 0, known_sum_ = 0, evaluated_sum_ = 0;
-  std::uint64_t quiet_at_ = 0;  // the topology under which all members were quiet at the last tick, none saying yes
-  std::uint32_t members_now_ = 0, known_now_ = 0;  // of the last that was recorded
-  std::uint32_t repeats_ = 0;                      // of outcomes_, which evaluated_ and known_ do not count yet
+  std::uint64_t recorded_at_ = 0;  // the version of the topology at the last that was recorded; of that one:
+  std::uint32_t members_now_ = 0, known_now_ = 0, yes_now_ = 0;
+  std::uint32_t repeats_ = 0;  // of outcomes_, which evaluated_ and known_ do not count yet
+  bool quiet_ = false;         // none says yes or has a life
   bool fired_ = false, answered_yes_ = false;
   std::vector<Truth> outcomes_;
   Time unchanged_since_ = long_ago;  // the answers, as far as is known

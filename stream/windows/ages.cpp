@@ -27,20 +27,25 @@ bool Ages::reduce(Op op, const SignalDefinition& definition, SignalHistory* sign
     return is_constant(out, !of_ranks && covered_.front() ? unseen : absent, covered_.back() ? unseen : absent);
 
   std::fill(out.begin(), out.end(), absent);
-  last_.assign(out.size(), long_ago);
-  if (signal == nullptr) {
-  } else if (!event) signal->arrivals.copy_last(last_);
-  else if (!signal->last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last_))
-    return false;
+  if (event) {
+    last_.assign(out.size(), long_ago);
+    if (signal != nullptr &&
+        !signal->last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last_))
+      return false;
+  }
+  const std::span<const Time> of_events = last_;
+  const Arrivals* const arrivals = event || signal == nullptr ? nullptr : &signal->arrivals;
+  const std::size_t known = arrivals != nullptr ? arrivals->members() : event ? of_events.size() : 0;
   const bool gaps = coverage.gaps(now) > 0;
   bool asked = false;
   for (Slot slot = 0; slot < out.size(); ++slot) {
     if (!all_observed && slot < unread_.size() && unread_[slot]) continue;
+    const Time last = slot >= known ? long_ago : arrivals != nullptr ? arrivals->last(slot) : of_events[slot];
     const bool reserved = of_ranks && slot == reserved_slot;
-    if (reserved ? last_[slot] == long_ago : !expected[slot]) continue;
-    if (last_[slot] != long_ago) {
-      const Duration lost = gaps ? coverage.lost(last_[slot], now) : Duration{0};
-      out[slot] = last_[slot] < now ? std::max(seconds(now - last_[slot] - lost), 0.0) : 0.0;
+    if (reserved ? last == long_ago : !expected[slot]) continue;
+    if (last != long_ago) {
+      const Duration lost = gaps ? coverage.lost(last, now) : Duration{0};
+      out[slot] = last < now ? std::max(seconds(now - last - lost), 0.0) : 0.0;
       continue;
     }
     if (definition.source.empty()) continue;

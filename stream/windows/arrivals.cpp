@@ -101,16 +101,6 @@ void Arrivals::note(std::span<const Slot> slots, bool in_a_row, Time arrival, st
   }
 }
 
-void Arrivals::copy_last(std::span<Time> last) const {
-  const std::size_t members = std::min(last.size(), members_.size());
-  if (changes_)
-    for (std::size_t slot = 0; slot < members; ++slot)
-      last[slot] = members_[slot].last != long_ago ? changed_[slot] : long_ago;
-  else
-    for (std::size_t slot = 0; slot < members; ++slot) last[slot] = members_[slot].last;
-  std::fill(last.begin() + static_cast<std::ptrdiff_t>(members), last.end(), long_ago);
-}
-
 double Arrivals::usual(Slot slot, double before_known) const noexcept {
   if (slot >= members_.size()) return before_known;
   const Member& member = members_[slot];

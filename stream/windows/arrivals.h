@@ -39,13 +39,10 @@ class Arrivals {
   [[nodiscard]] std::size_t members() const noexcept { return members_.size(); }
 
   [[nodiscard]] bool any() const noexcept { return !members_.empty(); }
-  // The last arrival of each member, as below; long_ago for a member without one. Fills as many members as `last`
-  // holds.
-  void copy_last(std::span<Time> last) const;
   [[nodiscard]] bool ever(Slot slot) const noexcept {
     return slot < members_.size() && members_[slot].last != long_ago;
   }
-  // The last arrival; of a step, the last at which the value changed.
+  // The last arrival, long_ago: none came; of a step, the last at which the value changed.
   [[nodiscard]] Time last(Slot slot) const noexcept { return changes_ ? changed_[slot] : members_[slot].last; }
   // In seconds, for each member that has written; the others stay as they are.
   void usual(double before_known, std::span<double> out) const noexcept;

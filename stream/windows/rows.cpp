@@ -111,9 +111,8 @@ void Rows<T>::close_front() {
   while (used > 0 && is_absent(row.values[used - 1])) --used;
   const std::uint64_t head[2] = {marks_.digest, static_cast<std::uint64_t>(row.number)};
   marks_.digest = XXH3_64bits_withSeed(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
-  if (ever_.size() < row.values.size()) ever_.resize(row.values.size(), 0);
-  for (std::size_t slot = 0; slot < row.values.size(); ++slot)
-    ever_[slot] = ever_[slot] != 0 || !is_absent(row.values[slot]) ? 1 : 0;
+  for (; known_ < row.values.size(); ++known_) never_.push_back(static_cast<Slot>(known_));
+  std::erase_if(never_, [&](Slot slot) { return slot < row.values.size() && !is_absent(row.values[slot]); });
   if (row.number > marks_.floor) {
     drop_through(removed);
     closed_.push_back(row.number, row.values);
@@ -144,7 +143,7 @@ void Rows<T>::take(Rows& other) {
   recent_ = std::exchange(other.recent_, {});
   find_due();
   closed_.swap_rows(other.closed_);
-  ever_ = std::move(other.ever_);
+  known_ = std::exchange(other.known_, 0), never_ = std::move(other.never_);
   before_ = std::move(other.before_);
 }
 

@@ -56,7 +56,9 @@ class Rows {
   [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
   [[nodiscard]] const ClosedRows<T>& closed() const noexcept { return closed_; }
   // Whether any row that closed held a value of the member: the reserved one's usually did not.
-  [[nodiscard]] bool ever(Slot slot) const noexcept { return slot < ever_.size() && ever_[slot] != 0; }
+  [[nodiscard]] bool ever(Slot slot) const noexcept {
+    return slot < known_ && !std::binary_search(never_.begin(), never_.end(), slot);
+  }
   // The index in closed() of the first row after `number`.
   [[nodiscard]] std::size_t after(RowNumber number) const noexcept { return closed_.after(number); }
   // Rows up to here were removed.
@@ -121,7 +123,8 @@ class Rows {
   std::int64_t unit_;  // ns; 1 for rows of at most 4 s, so that an offset fits in 32 bits
   std::size_t most_open_;
   bool counter_;
-  std::vector<std::uint8_t> ever_;
+  std::size_t known_ = 0;    // members of any row that closed
+  std::vector<Slot> never_;  // those of them of which none held a value, ascending: few
   struct Before {
     double value;
     std::int64_t time;

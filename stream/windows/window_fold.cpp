@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
+#include "stream/graph/kernels.h"
 #include "stream/values/value.h"
 
 namespace tocsin::stream {
@@ -15,11 +17,13 @@ RowNumber pane_of(RowNumber row, RowNumber rows_a_pane) noexcept {
   return row / rows_a_pane + (row % rows_a_pane > 0 ? 1 : 0);
 }
 
-template <class T>
-void add(std::vector<double>& sums, std::span<const T> row) {
+void add(std::span<double> sums, std::span<const float> row) {
+  kernels().add_numbers(row.data(), sums.data(), row.size());
+}
+void add(std::span<double> sums, std::span<const double> row) {
   double* to = sums.data();
-  const T* from = row.data();
-  for (std::size_t i = 0; i < row.size(); ++i) to[i] += from[i] == from[i] ? static_cast<double>(from[i]) : 0.0;
+  const double* from = row.data();
+  for (std::size_t i = 0; i < row.size(); ++i) to[i] += from[i] == from[i] ? from[i] : 0.0;
 }
 template <class A, class T>
 void lower(std::span<A> least, std::span<const T> row) {
@@ -80,14 +84,17 @@ void WindowFold<T>::take(Part& part, const Part& other) const {
 
 template <class T>
 void WindowFold<T>::count(std::span<const T> row, std::uint32_t one) {
-  std::size_t numbers = 0, absences = 0;
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    const bool number = row[i] == row[i];
-    numbers_[i] += number ? one : 0u;
-    numbers += number ? 1 : 0;
-    absences += is_absent(row[i]) ? 1 : 0;
+  std::size_t nans = 0;
+  if constexpr (std::is_same_v<T, float>) {
+    nans = kernels().count_numbers(row.data(), numbers_.data(), row.size(), one);
+  } else {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool number = row[i] == row[i];
+      numbers_[i] += number ? one : 0u;
+      nans += number || is_absent(row[i]) ? 0 : 1;
+    }
   }
-  if (numbers + absences == row.size()) return;  // no NaN was measured
+  if (nans == 0) return;
   if (nans_.size() < row.size()) nans_.resize(row.size(), 0);
   for (std::size_t i = 0; i < row.size(); ++i) nans_[i] += row[i] != row[i] && !is_absent(row[i]) ? one : 0u;
 }
@@ -147,10 +154,7 @@ template <class T>
 void WindowFold<T>::sums(const Rows<T>& rows, std::span<double> out) const {
   std::fill(out.begin(), out.end(), 0.0);
   const auto fitting = [&](std::size_t size) { return std::min(size, out.size()); };
-  each_of_head(rows, [&](std::span<const T> row) {
-    for (std::size_t i = 0; i < fitting(row.size()); ++i)
-      out[i] += row[i] == row[i] ? static_cast<double>(row[i]) : 0.0;
-  });
+  each_of_head(rows, [&](std::span<const T> row) { add(out, row.first(fitting(row.size()))); });
   for (std::size_t i = 0; i < fitting(middle_.sums.size()); ++i) out[i] += middle_.sums[i];
   if (tail_counts())
     for (std::size_t i = 0; i < fitting(tail_.sums.size()); ++i) out[i] += tail_.sums[i];

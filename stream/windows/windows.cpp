@@ -157,11 +157,10 @@ bool RawView<T>::reduce(const Rows<T>& rows, TimeRange time_range, const RowRedu
   const RowNumber from = rows.grid().through(time_range.from), through = rows.grid().through(time_range.to);
   const std::size_t first = rows.after(from), end = rows.after(through);
   if (first >= end) return false;
-  std::fill(out.begin(), out.end(), absent);
   if ((reduction.op == Op::w_last || reduction.op == Op::w_first) && reduction.arguments.number <= 1)
     return edge(rows, first, end, reduction, out), true;
   const auto wants = folds<T>(reduction.op, reduction.kind == SignalKind::counter);
-  if (!wants) return by_member(rows, first, end, reduction, out), true;
+  if (!wants) return std::ranges::fill(out, absent), by_member(rows, first, end, reduction, out), true;
   const bool kept = fold_ && (wants_.sums || !wants->sums) && (wants_.least || !wants->least) &&
                     (wants_.greatest || !wants->greatest);
   if (kept) return by_fold(*fold_, rows, first, end, reduction, out), true;
@@ -185,14 +184,14 @@ void RawView<T>::edge(const Rows<T>& rows, std::size_t first, std::size_t end, c
   };
   const std::span<const T> nearest = rows.closed()[last ? end - 1 : first].values;
   const std::size_t held = std::min(nearest.size(), out.size());
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(held), out.end(), absent);
   std::size_t absences = out.size() - held;
   if constexpr (std::is_same_v<T, float>) {
     absences += kernels().copy_row(nearest.data(), out.data(), held);
   } else {
     for (std::size_t i = 0; i < held; ++i) {
-      const bool none = is_absent(nearest[i]);
-      out[i] = none ? out[i] : canonical(nearest[i]);
-      absences += none ? 1 : 0;
+      out[i] = canonical(nearest[i]);
+      absences += is_absent(nearest[i]) ? 1 : 0;
     }
   }
   for (Slot slot = 0; absences > 0; ++slot) {
@@ -212,38 +211,41 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
   const Op op = reduction.op;
   const std::size_t members = std::min(out.size(), fold.numbers().size());
   const auto numbers = fold.numbers().first(members);
+  const bool edges = (op == Op::w_delta || op == Op::w_rate) && reduction.kind != SignalKind::counter;
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(edges ? 0 : members), out.end(), absent);
   if (op == Op::w_count) {
-    for (Slot slot = 0; slot < members; ++slot)
-      if (const std::uint32_t present = fold.present(slot)) out[slot] = static_cast<double>(present);
+    for (Slot slot = 0; slot < members; ++slot) {
+      const auto present = static_cast<std::int32_t>(fold.present(slot));
+      out[slot] = present != 0 ? static_cast<double>(present) : absent;
+    }
     return;
   }
-  if ((op == Op::w_delta || op == Op::w_rate) && reduction.kind != SignalKind::counter)
-    return between_edges(fold, rows, first, end, reduction, out);
+  if (edges) return between_edges(fold, rows, first, end, reduction, out);
   auto& result = reduction.scratch->result;
   result.resize(members);
   if (op == Op::w_min || op == Op::w_max) fold.extremes(op == Op::w_min, rows, result);
   else fold.sums(rows, result);
-  if (op == Op::w_mean || op == Op::w_rate || op == Op::w_delta || op == Op::w_stddev)
+  const auto divide = [&] {
     for (std::size_t i = 0; i < members; ++i)
       result[i] /= static_cast<double>(static_cast<std::int32_t>(std::max(numbers[i], 1u)));
-  if (op == Op::w_delta)  // of a counter: the mean of its rates, times the elapsed time
+  };
+  if (op == Op::w_delta) {  // of a counter: the mean of its rates, times the elapsed time
+    divide();
     for (double& x : result) x *= seconds(reduction.window->over);
-  if (op == Op::w_stddev) deviations(rows, first, end, numbers, result, reduction.scratch->squares);
+  }
+  if (op == Op::w_stddev) divide(), deviations(rows, first, end, numbers, result, reduction.scratch->squares);
 
   // Enough numbers decide it in most cases.
   const double row = seconds(rows.grid().length), half = seconds(reduction.window->over) / 2;
   const std::uint32_t least =
       reduction.needs_cover() ? static_cast<std::uint32_t>(std::max(std::ceil(half / row), 1.0)) : 1;
-  std::size_t others = 0;
-  for (std::size_t i = 0; i < members; ++i) {
-    const bool enough = numbers[i] >= least && result[i] == result[i];
-    out[i] = enough ? result[i] : absent;
-    others += enough ? 0 : 1;
-  }
-  for (Slot slot = 0; others > 0 && slot < members; ++slot) {
-    if (numbers[slot] == 0 || (numbers[slot] >= least && is_number(result[slot]))) continue;
+  std::size_t others = kernels().known_enough(result.data(), numbers.data(), least,
+                                              op == Op::w_mean || op == Op::w_rate, out.data(), members);
+  for (Slot slot = 0; others > 0; ++slot) {
+    if (numbers[slot] >= least && is_number(result[slot])) continue;
+    --others;
     // Below that, measured NaN count, too.
-    if (numbers[slot] >= least || covered(fold.present(slot), slot, reduction, row))
+    if (numbers[slot] != 0 && (numbers[slot] >= least || covered(fold.present(slot), slot, reduction, row)))
       out[slot] = canonical(result[slot]);
   }
 }

@@ -1,0 +1,112 @@
+// The kernels over rows of values against what they say of each.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "stream/graph/kernels.h"
+#include "tests/seed.h"
+
+using namespace tocsin::stream;
+
+TEST_CASE("the loops over rows do what they say of each value, in both kernel sets") {
+  std::mt19937 random{tocsin::test::seed(11)};
+  const auto drawn = [&]() -> float {
+    switch (random() % 12) {
+      case 0: return absent_float;
+      case 1: return std::bit_cast<float>(0xFFC00001u);  // a NaN of a producer
+      case 2: return std::numeric_limits<float>::infinity();
+      case 3: return random() % 2 == 0 ? 0.0f : -0.0f;
+      default: return static_cast<float>(random() % 64) - 32;
+    }
+  };
+  const auto pattern = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+  for (const std::string_view name : {"baseline", "avx2"})
+    for (const std::size_t n : {0u, 1u, 3u, 4u, 7u, 8u, 9u, 15u, 16u, 17u, 33u, 100u, 1027u}) {
+      if (!choose_kernels(name)) continue;
+      const Kernels* const set = &kernels();
+      INFO("kernels ", set->name, ", ", n, " values");
+      std::vector<float> values(n), kept(n), copied(n);
+      std::vector<std::uint32_t> offsets(n), slots(n + 1);
+      for (std::size_t i = 0; i < n; ++i) {
+        values[i] = drawn(), kept[i] = drawn(), offsets[i] = random() % 4;
+        if (kept[i] != kept[i] && !is_absent(kept[i])) kept[i] = static_cast<float>(measured_nan);
+      }
+      set->copy_measured(values.data(), copied.data(), n);
+      for (std::size_t i = 0; i < n; ++i)
+        CHECK(pattern(copied[i]) == (values[i] == values[i] ? pattern(values[i]) : 0x7FC00000u));
+
+      std::vector<double> row(n);
+      std::size_t absences = 0;
+      for (const float x : values) absences += is_absent(x) ? 1 : 0;
+      CHECK(set->copy_row(values.data(), row.data(), n) == absences);
+      for (std::size_t i = 0; i < n; ++i)
+        CHECK(std::bit_cast<std::uint64_t>(row[i]) ==
+              std::bit_cast<std::uint64_t>(canonical(static_cast<double>(values[i]))));
+
+      auto merged = kept;
+      auto at = offsets;
+      set->merge(copied.data(), 2, merged.data(), at.data(), n);
+      for (std::size_t i = 0; i < n; ++i) {
+        const bool later = 2 > offsets[i] || (2 == offsets[i] && pattern(copied[i]) > pattern(kept[i]));
+        CHECK(pattern(merged[i]) == pattern(later ? copied[i] : kept[i]));
+        CHECK(at[i] == (later ? 2 : offsets[i]));
+      }
+
+      std::vector<std::uint32_t> counts(n), counted(n);
+      std::vector<double> sums(n), added(n), known(n);
+      std::size_t nans = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        counts[i] = counted[i] = random() % 3, sums[i] = added[i] = static_cast<double>(random() % 100) / 3;
+        if (random() % 16 == 0) sums[i] = added[i] = std::numeric_limits<double>::quiet_NaN();
+        nans += values[i] != values[i] && !is_absent(values[i]) ? 1 : 0;
+      }
+      CHECK(set->count_numbers(values.data(), counted.data(), n, 1) == nans);
+      set->add_numbers(values.data(), added.data(), n);
+      for (std::size_t i = 0; i < n; ++i) {
+        const bool number = values[i] == values[i];
+        CHECK(counted[i] == counts[i] + (number ? 1 : 0));
+        const double sum = sums[i] + (number ? static_cast<double>(values[i]) : 0.0);
+        CHECK((added[i] == sum || (added[i] != added[i] && sum != sum)));
+      }
+      set->count_numbers(values.data(), counted.data(), n, ~0u);
+      CHECK(counted == counts);
+      for (const bool means : {false, true}) {
+        auto results = sums;
+        std::size_t others = 0;
+        const std::size_t told = set->known_enough(results.data(), counts.data(), 2, means, known.data(), n);
+        for (std::size_t i = 0; i < n; ++i) {
+          const double expected = means ? sums[i] / std::max(counts[i], 1u) : sums[i];
+          const bool enough = counts[i] >= 2 && expected == expected;
+          others += enough ? 0 : 1;
+          CHECK((results[i] == expected || (results[i] != results[i] && expected != expected)));
+          CHECK((enough ? known[i] == expected : is_absent(known[i])));
+        }
+        CHECK(told == others);
+      }
+
+      std::iota(slots.begin(), slots.end(), 5u);
+      CHECK(set->in_a_row(slots.data(), n + 1));
+      for (std::size_t i = 1; i <= n; i += 1 + n / 9) {
+        auto other = slots;
+        ++other[i];
+        CHECK_FALSE(set->in_a_row(other.data(), n + 1));
+      }
+
+      std::vector<PairOf> pairs(n, PairOf{7, 0xAB'00'10'12'34});
+      for (std::size_t stop = 0; stop <= n; stop += 1 + n / 7) {
+        for (const bool time : {false, true}) {
+          auto some = pairs;
+          if (stop < n) (time ? some[stop].time += 1 : static_cast<std::int64_t>(some[stop].state ^= 0x100));
+          const std::size_t done = set->repeat(some.data(), n, {7, 0x10'12'34}, 0xFF'FFFF, 9);
+          CHECK(done <= stop);
+          CHECK(done + 4 > stop);
+          for (std::size_t i = 0; i < n; ++i)
+            CHECK(some[i].time == (i < done ? 9 : 7 + (time && i == stop && stop < n ? 1 : 0)));
+        }
+      }
+    }
+}
