@@ -39,23 +39,24 @@ bool Decoder::State::read_samples(const SampleParts& parts) {
   if (values % per_member != 0) return false;
   const std::size_t member_count = values / per_member;
 
-  // A few members are parsed again each time; many are remembered.
-  const std::size_t first_member = members.size();
+  // A few members, and lists that have not come before, are parsed each time; many that come again are remembered.
+  const std::size_t first_member = members.size(), most = std::min(member_count, most_members);
   std::span<const MemberKey> kept;
-  if (member_count <= few_members) {
-    if (!parse_members(parts.members, std::min(member_count, most_members), members) ||
-        members.size() - first_member != member_count) {
-      members.resize(first_member);
-      return false;
-    }
-  } else {
-    const auto* item = memberships.find(parts.members, [&](Bytes string, std::vector<MemberKey>& parsed) {
-      if (!parse_members(string, std::min(member_count, most_members), parsed)) return false;
-      kept_members += parsed.size() + 2;
-      return true;
-    });
-    if (item == nullptr || item->parsed.size() != member_count) return false;
-    kept = item->parsed;
+  const bool few = member_count <= few_members;
+  if (!few) {
+    const auto* item = memberships.find(
+        parts.members, [&](std::uint64_t hash) { return comes_again(hash); },
+        [&](Bytes string, std::vector<MemberKey>& parsed) {
+          if (!parse_members(string, most, parsed)) return false;
+          kept_members += parsed.size() + 2;
+          return true;
+        });
+    if (item != nullptr) kept = item->parsed;
+    if (item != nullptr && kept.size() != member_count) return false;
+  }
+  if (kept.empty() && (!parse_members(parts.members, most, members) || members.size() - first_member != member_count)) {
+    members.resize(first_member);
+    return false;
   }
 
   const std::size_t first_text = texts.size();
@@ -69,7 +70,7 @@ bool Decoder::State::read_samples(const SampleParts& parts) {
   block.wide = parts.wide;
   block.present = parts.present;
   block.source = parts.source;
-  block.membership = characters(parts.members);
+  if (few || !kept.empty()) block.membership = characters(parts.members);
   if (!layout->parsed.textual.empty()) {  // every value must be an index of a text
     const double count = static_cast<double>(texts.size() - first_text);
     for (std::size_t cell = 0; cell < values; cell += layout->parsed.signals.size())

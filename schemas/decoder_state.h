@@ -65,8 +65,9 @@ struct Decoder::State {
   Interned<Layout> layouts;
   Interned<std::vector<stream::MemberKey>> memberships;
   std::size_t kept_members = 0;
-  std::size_t unclaimed = 0;   // bytes of the message that no block has claimed yet: none is used twice
-  std::size_t expandable = 0;  // members that can still be named without values
+  std::vector<std::uint64_t> came;  // hashes of lists of members that came, each at its place; 0: none
+  std::size_t unclaimed = 0;        // bytes of the message that no block has claimed yet: none is used twice
+  std::size_t expandable = 0;       // members that can still be named without values
 
   [[nodiscard]] std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(buffer.data()); }
 
@@ -94,6 +95,12 @@ struct Decoder::State {
     expandable = most_members;
   }
 
+  // A list of members that comes again will probably come more often.
+  bool comes_again(std::uint64_t hash) {
+    constexpr std::size_t places = 16'384;
+    if (came.empty()) came.resize(places, 0);
+    return std::exchange(came[hash % places], hash) == hash;
+  }
   bool claim(std::size_t wanted) {
     if (wanted > unclaimed) return false;
     unclaimed -= wanted;

@@ -24,6 +24,12 @@ class Interned {
   // `parse(Bytes, Parsed&)` fills a new item from the item's own bytes, or returns false: then nothing is stored.
   template <class Parse>
   const Item* find(Bytes bytes, Parse&& parse) {
+    return find(
+        bytes, [](std::uint64_t) { return true; }, parse);
+  }
+  // The same where `worth(hash)` says of new bytes whether they are stored; null: they are not.
+  template <class Worth, class Parse>
+  const Item* find(Bytes bytes, Worth&& worth, Parse&& parse) {
     if (last_ != nullptr && same(*last_, bytes)) return last_;
     const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
     if ((items_.size() + 1) * 2 > places_.size()) grow();
@@ -31,6 +37,7 @@ class Interned {
     for (; places_[at].item != nullptr; at = (at + 1) & (places_.size() - 1))
       if (places_[at].hash == hash && same(*places_[at].item, bytes)) return last_ = places_[at].item;
 
+    if (!worth(hash)) return nullptr;
     auto item = std::make_unique<Item>();
     item->bytes.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (!parse(Bytes{reinterpret_cast<const std::uint8_t*>(item->bytes.data()), bytes.size()}, item->parsed))

@@ -15,8 +15,6 @@ namespace {
 
 constexpr Duration furthest_back =
     std::chrono::minutes{10};  // of an event or point; further, it is placed at its arrival
-// Of lists of members that are remembered, twice: a collector sends the same ones again, each of a few members.
-constexpr std::size_t least_membership_bytes = 64u << 10, membership_bytes_a_member = 512;
 
 template <class T>
 T measured(T value) noexcept {
@@ -97,72 +95,6 @@ void Intake::alive(const MemberKey& key, const Provenance& from) {
   history_->alive(key.level, *slot, from.arrival);
   if (cluster_ != nullptr) cluster_->see(key.level, {&*slot, 1}, from.arrival);
   carried(key.level, {&*slot, 1}, from);
-}
-
-// What was not used since the room was half full goes first.
-Intake::Known<Intake::Membership>::value_type& Intake::remembered(const SampleBlock& block) {
-  if (const auto known = memberships_.find(block.membership); known != memberships_.end()) return *known;
-  std::size_t room = least_membership_bytes;
-  for (const Level level : {Level::rank, Level::gpu, Level::node})
-    room += membership_bytes_a_member * topology_.size(level);
-  constexpr std::size_t columns = 4;  // of slots: its own, and those of owners at other levels
-  const std::size_t bytes = sizeof(Known<Membership>::value_type) + columns * sizeof(Membership::Owners) +
-                            block.membership.size() + columns * sizeof(Slot) * block.members.size();
-  if (membership_bytes_ + bytes > room) {
-    earlier_memberships_ = std::exchange(memberships_, {});
-    membership_bytes_ = 0;
-  }
-  membership_bytes_ += bytes;
-  if (const auto earlier = earlier_memberships_.find(block.membership); earlier != earlier_memberships_.end())
-    return *memberships_.insert(earlier_memberships_.extract(earlier)).position;
-  return *memberships_.emplace(block.membership, Membership{}).first;
-}
-
-Intake::Membership& Intake::membership_of(const SampleBlock& block) {
-  Membership* membership = &passing_;
-  if (block.membership.empty()) {
-    passing_.version = 0;
-  } else {
-    if (recent_membership_ == nullptr || recent_membership_->first != block.membership) {
-      recent_membership_ = &remembered(block);
-    }
-    membership = &recent_membership_->second;
-  }
-  if (membership->version == topology_.version()) return *membership;
-  membership->own.clear(), membership->levels.clear();
-  membership->owners.clear();
-  membership->without = 0;
-  for (const MemberKey& key : block.members) {
-    if (membership->levels.empty() || membership->levels.back().first != key.level)
-      membership->levels.emplace_back(key.level, membership->own.size());
-    ++membership->levels.back().second;
-    membership->own.push_back(topology_.slot(key).value_or(no_slot));
-    membership->without += membership->own.back() == no_slot ? 1 : 0;
-  }
-  membership->version = topology_.version();  // as it is now that they are learned
-  return *membership;
-}
-
-const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Level owner, const SampleBlock& block,
-                                                    const Provenance& from) {
-  const auto recorded = [&](Membership::Owners& owners) -> const Membership::Owners& {
-    if (owners.origin == from.origin) return owners;
-    owners.origin = from.origin;
-    carried(owner, owners.slots, from);
-    return owners;
-  };
-  for (auto& owners : membership.owners)
-    if (owners.level == owner) return recorded(owners);
-  Membership::Owners owners{owner, {}, true, {}};
-  owners.slots.reserve(block.members.size());
-  for (std::size_t m = 0; m < block.members.size(); ++m) {
-    const MemberKey& key = block.members[m];
-    Slot slot = membership.own[m];
-    if (slot != no_slot && owner != key.level) slot = owner_slot(owner, key).value_or(no_slot);
-    owners.slots.push_back(slot);
-    owners.all = owners.all && slot != no_slot;
-  }
-  return recorded(membership.owners.emplace_back(std::move(owners)));
 }
 
 void Intake::mark_alive(std::span<const std::string> sources, const Membership& membership, const Provenance& from) {

@@ -1,5 +1,8 @@
-// What the names of a block's signals mean, as the pack has them under which it is read.
+// What the names of a block's signals and members mean: signals as the pack has them under which it is read, members as
+// the topology has them.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "stream/job/intake.h"
 #include "stream/values/units.h"
@@ -8,6 +11,8 @@ namespace tocsin::stream {
 namespace {
 
 constexpr std::size_t most_layouts = 4'096;
+// Of lists of members that are remembered, twice: a collector sends the same ones again, each of a few members.
+constexpr std::size_t least_membership_bytes = 64u << 10, membership_bytes_a_member = 512;
 
 }  // namespace
 
@@ -63,6 +68,90 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
       layout.sources.emplace_back(source);
   }
   return *(recent = &layouts_.emplace(key_, std::move(layout)).first->second);
+}
+
+// What was not used since the room was half full goes first.
+Intake::Known<Intake::Membership>::value_type& Intake::remembered(const SampleBlock& block) {
+  if (const auto known = memberships_.find(block.membership); known != memberships_.end()) return *known;
+  std::size_t room = least_membership_bytes;
+  for (const Level level : {Level::rank, Level::gpu, Level::node})
+    room += membership_bytes_a_member * topology_.size(level);
+  constexpr std::size_t columns = 4;  // of slots: its own, and those of owners at other levels
+  const std::size_t bytes = sizeof(Known<Membership>::value_type) + columns * sizeof(Membership::Owners) +
+                            block.membership.size() + columns * sizeof(Slot) * block.members.size();
+  if (membership_bytes_ + bytes > room) {
+    earlier_memberships_ = std::exchange(memberships_, {});
+    membership_bytes_ = 0;
+  }
+  membership_bytes_ += bytes;
+  if (const auto earlier = earlier_memberships_.find(block.membership); earlier != earlier_memberships_.end())
+    return *memberships_.insert(earlier_memberships_.extract(earlier)).position;
+  return *memberships_.emplace(block.membership, Membership{}).first;
+}
+
+Intake::Membership& Intake::membership_of(const SampleBlock& block) {
+  Membership* membership = &passing_;
+  if (block.membership.empty()) {
+    passing_.version = 0;
+  } else {
+    if (recent_membership_ == nullptr || recent_membership_->first != block.membership) {
+      recent_membership_ = &remembered(block);
+    }
+    membership = &recent_membership_->second;
+  }
+  if (membership->version == topology_.version()) return *membership;
+  membership->own.resize(block.members.size());
+  membership->levels.clear();
+  membership->owners.clear();
+  membership->without = 0;
+  // Whether ranks are known is looked up together, as long as none is learned.
+  std::span<const std::uint8_t> ranks;
+  std::optional<std::uint64_t> looked_up_at;
+  for (std::size_t m = 0; m < block.members.size(); ++m) {
+    const MemberKey& key = block.members[m];
+    if (membership->levels.empty() || membership->levels.back().first != key.level)
+      membership->levels.emplace_back(key.level, m);
+    membership->levels.back().second = m + 1;
+    const bool plain = key.level == Level::rank && key.node.empty() && key.gpu.empty();
+    if (plain && looked_up_at == topology_.version() && key.rank + 1 < ranks.size() && ranks[key.rank + 1] != 0) {
+      membership->own[m] = key.rank + 1;
+      continue;
+    }
+    const std::uint64_t before = topology_.version();
+    const Slot slot = topology_.slot(key).value_or(no_slot);
+    membership->own[m] = slot;
+    membership->without += slot == no_slot ? 1 : 0;
+    if (plain && slot != no_slot && before == topology_.version() && !looked_up_at)
+      ranks = topology_.existing(Level::rank), looked_up_at = before;
+  }
+  membership->version = topology_.version();  // as it is now that they are learned
+  return *membership;
+}
+
+const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Level owner, const SampleBlock& block,
+                                                    const Provenance& from) {
+  const auto recorded = [&](Membership::Owners& owners) -> const Membership::Owners& {
+    if (owners.origin == from.origin) return owners;
+    owners.origin = from.origin;
+    carried(owner, owners.slots, from);
+    return owners;
+  };
+  for (auto& owners : membership.owners)
+    if (owners.level == owner) return recorded(owners);
+  Membership::Owners owners{owner, {}, true, {}};
+  if (membership.levels.size() == 1 && membership.levels.front().first == owner) {
+    owners.slots = membership.own, owners.all = membership.without == 0;
+    return recorded(membership.owners.emplace_back(std::move(owners)));
+  }
+  owners.slots.reserve(block.members.size());
+  for (std::size_t m = 0; m < block.members.size(); ++m) {
+    const MemberKey& key = block.members[m];
+    Slot slot = membership.own[m];
+    if (slot != no_slot && owner != key.level) slot = owner_slot(owner, key).value_or(no_slot);
+    owners.slots.push_back(slot);
+    owners.all = owners.all && slot != no_slot;
+  }
+  return recorded(membership.owners.emplace_back(std::move(owners)));
 }
 
 }  // namespace tocsin::stream

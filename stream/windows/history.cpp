@@ -290,9 +290,12 @@ std::uint64_t History::rows_digest() const noexcept {
 std::uint64_t History::take_let_go() noexcept { return std::exchange(state_->let_go, 0); }
 
 std::size_t History::estimated_bytes() const noexcept {
-  std::size_t bytes = 0;
+  State& s = *state_;
+  auto& [version, signals, bytes] = s.estimate;
+  if (version == s.topology.version() && signals == s.kept.size()) return bytes;
+  version = s.topology.version(), signals = s.kept.size(), bytes = 0;
   for (std::size_t level = 0; level < level_count; ++level)
-    bytes += state_->kept_at[level] * ((12u << 10) + 1280 * state_->topology.size(static_cast<Level>(level)));
+    bytes += s.kept_at[level] * ((12u << 10) + 1280 * s.topology.size(static_cast<Level>(level)));
   return bytes;
 }
 

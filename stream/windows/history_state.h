@@ -36,6 +36,10 @@ struct History::State {
   std::vector<SignalHistory::Plain> plain;              // by id
   std::vector<std::uint32_t> kept;                      // ids of those that are not null, ascending
   std::array<std::uint32_t, level_count> kept_at{};     // how many of them a level owns
+  struct {
+    std::uint64_t version = 0;
+    std::size_t signals = 0, bytes = 0;
+  } estimate;  // of what it takes in memory, at a version of the topology
   const std::optional<std::uint32_t>&step, &gap;
 
   Time clock = long_ago;

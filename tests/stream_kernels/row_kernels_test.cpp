@@ -32,7 +32,7 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
       std::vector<float> values(n), kept(n), copied(n);
       std::vector<std::uint32_t> offsets(n), slots(n + 1);
       for (std::size_t i = 0; i < n; ++i) {
-        values[i] = drawn(), kept[i] = drawn(), offsets[i] = random() % 4;
+        values[i] = drawn(), kept[i] = drawn(), offsets[i] = static_cast<std::uint32_t>(random() % 4);
         if (kept[i] != kept[i] && !is_absent(kept[i])) kept[i] = static_cast<float>(measured_nan);
       }
       set->copy_measured(values.data(), copied.data(), n);
@@ -60,7 +60,7 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
       std::vector<double> sums(n), added(n), known(n);
       std::size_t nans = 0;
       for (std::size_t i = 0; i < n; ++i) {
-        counts[i] = counted[i] = random() % 3, sums[i] = added[i] = static_cast<double>(random() % 100) / 3;
+        counts[i] = counted[i] = static_cast<std::uint32_t>(random() % 3), sums[i] = added[i] = static_cast<double>(random() % 100) / 3;
         if (random() % 16 == 0) sums[i] = added[i] = std::numeric_limits<double>::quiet_NaN();
         nans += values[i] != values[i] && !is_absent(values[i]) ? 1 : 0;
       }
@@ -77,7 +77,7 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
       for (const bool means : {false, true}) {
         auto results = sums;
         std::size_t others = 0;
-        const std::size_t told = set->known_enough(results.data(), counts.data(), 2, means, known.data(), n);
+        const std::size_t reported = set->known_enough(results.data(), counts.data(), 2, means, known.data(), n);
         for (std::size_t i = 0; i < n; ++i) {
           const double expected = means ? sums[i] / std::max(counts[i], 1u) : sums[i];
           const bool enough = counts[i] >= 2 && expected == expected;
@@ -85,7 +85,7 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
           CHECK((results[i] == expected || (results[i] != results[i] && expected != expected)));
           CHECK((enough ? known[i] == expected : is_absent(known[i])));
         }
-        CHECK(told == others);
+        CHECK(reported == others);
       }
 
       std::iota(slots.begin(), slots.end(), 5u);
