@@ -149,6 +149,7 @@ void Intake::block(const SampleBlock& block, Provenance& from) {
   mark_alive(layout.sources, membership, from);
   counters_->unknown_signal += layout.unknown;
   counters_->unwanted += layout.unwanted;
+  arrive(block, layout, membership, from);
   if (block.members.size() < 8 && !block.narrow.empty()) members(block, layout, membership, from);
   else
     for (const std::uint32_t s : layout.plain) signal(block, layout, membership, s, from);
@@ -196,7 +197,8 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
         const Slot slot = slots[static_cast<std::size_t>(signal.owner)][m];
         if (slot != no_slot)
           values_[taken++] = {signal.id, slot,
-                              measured(static_cast<float>(static_cast<double>(block.narrow[row + s]) * signal.factor))};
+                              measured(static_cast<float>(static_cast<double>(block.narrow[row + s]) * signal.factor)),
+                              arrived_[s] != 0};
       }
       if (taken == 0) continue;
       counters_->late +=
@@ -242,7 +244,29 @@ void Intake::column(std::span<const From> cells, const SampleBlock& block, const
     for (std::size_t i = 0; i < slots.size(); ++i) steps_.report(slots[i], static_cast<double>((*values)[i]));
   counters_->late +=
       history_->samples(signal.id, slots, placed(block.times[t], from.arrival, signal.points, slots.size()),
-                        std::span<const T>{*values}, from.arrival, from.take_order(slots.size()));
+                        std::span<const T>{*values}, from.arrival, from.take_order(slots.size()), arrived_[s] != 0);
+}
+
+void Intake::arrive(const SampleBlock& block, const Layout& layout, Membership& membership, const Provenance& from) {
+  const std::size_t width = block.signals.size(), cells = block.times.size() * block.members.size();
+  arrived_.assign(width, 0);
+  const auto whole = [&](std::uint32_t place) {
+    for (std::size_t cell = 0; cell < cells; ++cell)
+      if (!block.has(cell * width + place)) return false;
+    return true;
+  };
+  for (const Layout::Together& these : layout.together) {
+    if (these.ids.size() < 2 || cells == 0) continue;
+    const auto& owners = owners_of(membership, these.owner, block, from);
+    if (!owners.all) continue;
+    ids_.clear();
+    for (std::size_t i = 0; i < these.ids.size(); ++i) {
+      if (!block.present.empty() && !whole(these.places[i])) continue;
+      ids_.push_back(these.ids[i]);
+      arrived_[these.places[i]] = 1;
+    }
+    if (!history_->arrive(ids_, owners.slots, from.arrival)) return arrived_.assign(width, 0);
+  }
 }
 
 void Intake::one_by_one(const SampleBlock& block, const Layout& layout, Membership& membership, Provenance& from) {

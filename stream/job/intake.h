@@ -88,6 +88,13 @@ class Intake {
     // Which of the signals are wanted: those of which rows are all that is kept; others; and those whose values depend
     // on the records before, a text on the symbols that were given, a job's value on the step of its reporter.
     std::vector<std::uint32_t> plain, others, one_by_one;
+    struct Together {  // of those at one level, the ones whose arrivals can be noted together
+      Level owner{};
+      std::vector<std::uint32_t> places;
+      std::vector<SignalId> ids;
+    };
+    std::vector<Together> together;
+    void note_together(SignalId id, Level owner, std::uint32_t place);
     std::vector<std::string> sources;         // that its records are covered for
     std::size_t step = npos;                  // which of the signals is `step`
     std::vector<std::uint32_t> gpu_names;     // which of the signals are other names of their GPUs
@@ -124,6 +131,8 @@ class Intake {
                                                 const SignalDefinition& definition) const;
   void learn_gpus(const SampleBlock& block, const Layout& layout);
   void mark_alive(std::span<const std::string> sources, const Membership& membership, const Provenance& from);
+  // Notes the arrivals of those signals that every member of the block has a value of: arrived_ says which.
+  void arrive(const SampleBlock& block, const Layout& layout, Membership& membership, const Provenance& from);
   template <class T, class From>
   void column(std::span<const From> cells, const SampleBlock& block, const Layout::Signal& signal,
               const Membership::Owners& owners, std::size_t s, std::size_t t, bool step, Provenance& from);
@@ -158,6 +167,8 @@ class Intake {
 
   std::string key_;  // scratch, as these
   std::vector<Slot> slots_;
+  std::vector<SignalId> ids_;
+  std::vector<std::uint8_t> arrived_;  // by place in the block
   std::vector<float> narrow_;
   std::vector<double> wide_;
   std::vector<History::Value> values_;

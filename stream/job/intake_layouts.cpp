@@ -29,6 +29,14 @@ std::optional<double> Intake::factor_of(const SampleBlock::Signal& named, const 
   return unit_factor(named.unit, definition.unit);
 }
 
+void Intake::Layout::note_together(SignalId id, Level owner, std::uint32_t place) {
+  auto with = std::ranges::find(together, owner, &Together::owner);
+  if (with == together.end()) with = together.insert(with, {owner, {}, {}});
+  if (std::ranges::find(with->ids, id) != with->ids.end()) return;  // under another name
+  with->places.push_back(place);
+  with->ids.push_back(id);
+}
+
 const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
   const Layout*& recent =
       recent_layouts_[(reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56];
@@ -63,6 +71,7 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
     const bool alone = signal.textual || (signal.points && signal.owner == Level::job);
     if (!signal.wanted) ++layout.unwanted;
     else (signal.plain ? layout.plain : alone ? layout.one_by_one : layout.others).push_back(place);
+    if (signal.wanted && !alone && history_->arrives_with(*id)) layout.note_together(*id, definition.owner, place);
     const std::string_view source = block.source.empty() ? std::string_view{definition.source} : block.source;
     if (!source.empty() && std::find(layout.sources.begin(), layout.sources.end(), source) == layout.sources.end())
       layout.sources.emplace_back(source);

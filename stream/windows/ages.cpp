@@ -11,7 +11,7 @@ bool Ages::reduce(Op op, const SignalDefinition& definition, SignalHistory* sign
                   std::span<double> out) {
   const Time now = std::min(moment.now, moment.attempt_end);
   const bool event = definition.kind == SignalKind::event;
-  const bool none = signal == nullptr || !signal->arrivals.any();
+  const bool none = signal == nullptr || !signal->arrivals().any();
   if (!event && none && definition.source.empty()) return is_constant(out, absent, absent);
   Time from = moment.attempt_start;
   if (event && window.span == WindowSpec::Span::time)
@@ -34,7 +34,7 @@ bool Ages::reduce(Op op, const SignalDefinition& definition, SignalHistory* sign
       return false;
   }
   const std::span<const Time> of_events = last_;
-  const Arrivals* const arrivals = event || signal == nullptr ? nullptr : &signal->arrivals;
+  const Arrivals* const arrivals = event || signal == nullptr ? nullptr : &signal->arrivals();
   const std::size_t known = arrivals != nullptr ? arrivals->members() : event ? of_events.size() : 0;
   const bool gaps = coverage.gaps(now) > 0;
   bool asked = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include "stream/graph/kernels.h"
 
@@ -144,6 +145,13 @@ void Arrivals::load(Reader& in) {
   if (!in.ok() || !sound || (!earlier_.empty() && earlier_.size() != members) ||
       (changes_ && (changed_.size() != members || value_.size() != members)))
     members_.clear(), earlier_.clear(), changed_.clear(), value_.clear();
+}
+
+bool Arrivals::same(const Arrivals& other) const noexcept {
+  return changes_ == other.changes_ && members_.size() == other.members_.size() && earlier_ == other.earlier_ &&
+         changed_ == other.changed_ && value_.empty() && other.value_.empty() &&
+         (members_.empty() ||
+          std::memcmp(members_.data(), other.members_.data(), members_.size() * sizeof(Member)) == 0);
 }
 
 std::size_t Arrivals::retained_bytes() const noexcept {

@@ -37,6 +37,8 @@ class Arrivals {
   // Changes with each arrival.
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
   [[nodiscard]] std::size_t members() const noexcept { return members_.size(); }
+  // The same arrivals of the same members.
+  [[nodiscard]] bool same(const Arrivals& other) const noexcept;
 
   [[nodiscard]] bool any() const noexcept { return !members_.empty(); }
   [[nodiscard]] bool ever(Slot slot) const noexcept {

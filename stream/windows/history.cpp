@@ -57,7 +57,7 @@ bool History::State::fill_zeros(const WindowSpec& window, const SignalHistory* s
   const SignalDefinition& definition = table[window.signal];
   const auto [none, constant] = zeros.over(zeros.column(definition, window), range, sources, topology);
   const bool reserved = definition.owner == Level::rank;
-  const double first = reserved && !(signal && signal->arrivals.ever(reserved_slot)) ? absent : none.front();
+  const double first = reserved && !(signal && signal->arrivals().ever(reserved_slot)) ? absent : none.front();
   if (nothing && constant) return is_constant(out, first, none.back());
   for (std::size_t slot = 0; slot < out.size(); ++slot)
     if (nothing || is_absent(out[slot])) out[slot] = slot == 0 ? first : none[slot];
@@ -149,7 +149,7 @@ bool History::reduce_so_far(const Node& reduction, const WindowSpec& window, Col
     return s.ages.reduce(reduction.op, definition, signal, window, moment, applied_to, coverage, s.topology, out);
   if (reduction.op == Op::w_interval) {
     std::fill(out.begin(), out.end(), absent);
-    if (signal != nullptr) signal->arrivals.usual(seconds(definition.row), out);
+    if (signal != nullptr) signal->arrivals().usual(seconds(definition.row), out);
     return false;
   }
   const auto found = signal == nullptr
@@ -177,7 +177,7 @@ Leaves::Reading History::reading(const Node& reduction, const WindowSpec& window
   const bool timed = window.span == WindowSpec::Span::time;
   const SignalHistory* const signal = s.find(window.signal);
   // Without any record, no member's is within or older than a limit.
-  const bool unseen = op != reduction.op && (signal == nullptr || !signal->arrivals.any());
+  const bool unseen = op != reduction.op && (signal == nullptr || !signal->arrivals().any());
   if (window.span == WindowSpec::Span::earlier || moment.attempt_end != never || (op == Op::w_age && !unseen) ||
       op == Op::w_interval || op == Op::w_rate || op == Op::w_time_to || !wants(window.signal))
     return reading;
@@ -266,8 +266,22 @@ Result<void> History::load(Reader& in) {
                                                   "', which this pack does not: load it with the pack that it names"});
     kept(2, *signal);
   });
+  s.share_arrivals();
   s.find_due();
   return in.status();
+}
+
+void History::State::share_arrivals() {
+  std::vector<SignalHistory*> firsts;
+  for (const std::uint32_t id : kept) {
+    SignalHistory& signal = *signals[id];
+    if (!signal.arrivals().any()) continue;
+    const auto same = std::ranges::find_if(firsts, [&](const SignalHistory* first) {
+      return first->definition().owner == signal.definition().owner && first->arrivals().same(signal.arrivals());
+    });
+    if (same == firsts.end()) firsts.push_back(&signal);
+    else signal.share((*same)->shared_arrivals());
+  }
 }
 
 Duration History::longest_raw_window() const noexcept {
@@ -335,7 +349,7 @@ History::Steps History::steps() const noexcept {
 
 bool History::came(SignalId signal) const noexcept {
   const SignalHistory* found = state_->find(signal);
-  return found != nullptr && found->arrivals.any();
+  return found != nullptr && found->arrivals().any();
 }
 
 const Accumulators* History::since_start(SignalId signal) const noexcept {

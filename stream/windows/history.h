@@ -76,17 +76,24 @@ class History {
                double step = absent, Slot reporter = reserved_slot);
   // The same for one signal of many members at one time and arrival: the hot path. slots and values have the same
   // length, and no value is absent. Not for points of the job, which belong to a step. Returns how many were late.
+  // `arrived`: arrive() was called for it.
   std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const float> values,
-                      Time arrival, const RecordOrder& order);
+                      Time arrival, const RecordOrder& order, bool arrived = false);
   std::size_t samples(SignalId signal, std::span<const Slot> slots, Time time, std::span<const double> values,
-                      Time arrival, const RecordOrder& order);
+                      Time arrival, const RecordOrder& order, bool arrived = false);
   // One member's values of many signals at one time and arrival, none of them absent.
   struct Value {
     SignalId signal;
     Slot slot;
     float value;
+    bool arrived = false;
   };
   std::size_t samples(std::span<const Value> values, Time time, Time arrival, const RecordOrder& order);
+  // Samples of all of these members came, of each of these signals. Signals that always come together have their
+  // arrivals together. Each of them is one of which arrives_with() is true, and there once. False: nothing was done, as
+  // a tick before this arrival has yet to run.
+  bool arrive(std::span<const SignalId> signals, std::span<const Slot> slots, Time arrival);
+  [[nodiscard]] bool arrives_with(SignalId signal) const noexcept;
   Write event(SignalId signal, Slot slot, Time time, std::span<const EventField> fields, Time arrival,
               const RecordOrder& order);
   // Any record of these members: `any` ages from it.

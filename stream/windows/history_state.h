@@ -55,6 +55,7 @@ struct History::State {
   Ages ages;
   EarlierViews earlier;
   std::vector<std::pair<std::string_view, double>> fields;  // scratch, as these
+  std::vector<std::pair<SignalHistory*, std::ptrdiff_t>> arriving;
   std::vector<Slot> gap_slots;
   std::vector<double> gap_values;
 
@@ -79,7 +80,7 @@ struct History::State {
 
   // ---- arrivals
   void arrive(std::uint32_t id, Slot slot, Time arrival, double value) {
-    if (reached(arrival)) return signals[id]->arrivals.note(slot, arrival, value, members(*signals[id], slot));
+    if (reached(arrival)) return signals[id]->own_arrivals().note(slot, arrival, value, members(*signals[id], slot));
     early.push_back({arrival, id, slot, value});
     earliest = std::min(earliest, arrival);
   }
@@ -92,7 +93,7 @@ struct History::State {
                      [](const EarlyArrival& a, const EarlyArrival& b) { return a.arrival < b.arrival; });
     for (auto a = early.begin(); a != seen; ++a)
       if (signals[a->signal])
-        signals[a->signal]->arrivals.note(a->slot, a->arrival, a->value, members(*signals[a->signal], a->slot));
+        signals[a->signal]->own_arrivals().note(a->slot, a->arrival, a->value, members(*signals[a->signal], a->slot));
     early.erase(early.begin(), seen);
     find_earliest();
   }
@@ -108,13 +109,13 @@ struct History::State {
   [[gnu::always_inline]] std::size_t write_recent(std::span<const Value> values, Time time, Time arrival) {
     const Time at = now(arrival);
     std::size_t written = 0;
-    for (const auto& [id, slot, value] : values) {
+    for (const auto& [id, slot, value, arrived] : values) {
       if (static_cast<std::size_t>(id) >= plain.size()) break;
       const SignalHistory::Plain& signal = plain[static_cast<std::size_t>(id)];
-      if (signal.rows == nullptr || slot >= signal.arrivals->members() ||
+      if (signal.rows == nullptr || slot >= signal.signal->arrivals().members() ||
           !signal.rows->write_recent(slot, time, at, value))
         break;
-      signal.arrivals->note_again(slot, arrival);
+      if (!arrived) signal.signal->own_arrivals().note_again(slot, arrival);
       ++written;
     }
     return written;
@@ -128,14 +129,15 @@ struct History::State {
   }
   template <class V>
   std::size_t write(std::uint32_t id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
-                    const RecordOrder& order) {
+                    const RecordOrder& order, bool arrived = false) {
     if (slots.empty()) return 0;
     SignalHistory& signal = *open(static_cast<SignalId>(id));
     const bool in_a_row = kernels().in_a_row(slots.data(), slots.size());
     const std::size_t many = members(signal, in_a_row ? slots.back() : std::ranges::max(slots));
     const std::size_t late = signal.write(slots, time, values, {now(arrival), order, many, in_a_row});
     wrote(id);
-    if (reached(arrival)) signal.arrivals.note(slots, in_a_row, arrival, values, many);
+    if (arrived) return late;
+    if (reached(arrival)) signal.own_arrivals().note(slots, in_a_row, arrival, values, many);
     else
       for (std::size_t i = 0; i < slots.size(); ++i) arrive(id, slots[i], arrival, static_cast<double>(values[i]));
     return late;
@@ -184,7 +186,10 @@ struct History::State {
 
   template <class V>
   std::size_t samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
-                      const RecordOrder& order);
+                      const RecordOrder& order, bool arrived);
+
+  // Signals whose arrivals are the same have them together.
+  void share_arrivals();
 
   // ---- reading
   bool fill_zeros(const WindowSpec& window, const SignalHistory* signal, bool nothing, TimeRange range,

@@ -20,12 +20,48 @@ History::Write History::sample(SignalId id, Slot slot, Time time, double value, 
 }
 
 std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const float> values,
-                             Time arrival, const RecordOrder& order) {
-  return state_->samples(id, slots, time, values, arrival, order);
+                             Time arrival, const RecordOrder& order, bool arrived) {
+  return state_->samples(id, slots, time, values, arrival, order, arrived);
 }
 std::size_t History::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const double> values,
-                             Time arrival, const RecordOrder& order) {
-  return state_->samples(id, slots, time, values, arrival, order);
+                             Time arrival, const RecordOrder& order, bool arrived) {
+  return state_->samples(id, slots, time, values, arrival, order, arrived);
+}
+
+bool History::arrives_with(SignalId id) const noexcept {
+  const SignalKind kind = state_->table[id].kind;
+  return wants(id) && kind != SignalKind::step && kind != SignalKind::event && kind != SignalKind::liveness &&
+         state_->gap != static_cast<std::uint32_t>(id);
+}
+
+bool History::arrive(std::span<const SignalId> ids, std::span<const Slot> slots, Time arrival) {
+  State& s = *state_;
+  if (!s.reached(arrival)) return false;
+  if (ids.empty() || slots.empty()) return true;
+  s.arriving.clear();  // the first of those that have one object, and how many there are
+  for (const SignalId id : ids) {
+    SignalHistory* const signal = s.open(id);
+    const auto with = std::ranges::find(
+        s.arriving, signal->shared_arrivals(),
+        [](const auto& one) -> const auto& { return one.first->shared_arrivals(); });
+    if (with == s.arriving.end()) s.arriving.emplace_back(signal, 1);
+    else ++with->second;
+  }
+  const bool in_a_row = kernels().in_a_row(slots.data(), slots.size());
+  const std::size_t members = s.members(*s.arriving.front().first, in_a_row ? slots.back() : std::ranges::max(slots));
+  for (const auto& [first, count] : s.arriving) {
+    const auto together = first->shared_arrivals();
+    // One reference is this function's.
+    if (together && together.use_count() == count + 1) {
+      together->note(slots, in_a_row, arrival, members);
+      continue;
+    }
+    const auto these = together ? std::make_shared<Arrivals>(*together) : std::make_shared<Arrivals>(false);
+    these->note(slots, in_a_row, arrival, members);
+    for (const SignalId id : ids)
+      if (SignalHistory& signal = *s.find(id); signal.shared_arrivals() == together) signal.share(these);
+  }
+  return true;
 }
 
 std::size_t History::samples(std::span<const Value> values, Time time, Time arrival, const RecordOrder& order) {
@@ -35,21 +71,21 @@ std::size_t History::samples(std::span<const Value> values, Time time, Time arri
   for (std::size_t i = 0;; ++i) {
     if (reached) i += s.write_recent(values.subspan(i), std::min(time, arrival), arrival);
     if (i >= values.size()) break;
-    const auto& [id, slot, value] = values[i];
-    late += samples(id, {&slot, 1}, time, std::span{&value, 1}, arrival, order.after(i));
+    const auto& [id, slot, value, arrived] = values[i];
+    late += samples(id, {&slot, 1}, time, std::span{&value, 1}, arrival, order.after(i), arrived);
   }
   return late;
 }
 
 template <class V>
 std::size_t History::State::samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values,
-                                    Time arrival, const RecordOrder& order) {
+                                    Time arrival, const RecordOrder& order, bool arrived) {
   const SignalHistory* signal = open(id);
   if (signal == nullptr || signal->definition().kind == SignalKind::event) return 0;
   const auto number = static_cast<std::uint32_t>(id);
   time = std::min(time, arrival);
   if (number == step) note_steps(slots, values, arrival, order);
-  if (number != gap) return write(number, slots, time, values, arrival, order);
+  if (number != gap) return write(number, slots, time, values, arrival, order, arrived);
   std::size_t late = 0;  // if the engine makes the signal, a producer's samples are ignored
   for (std::size_t i = 0; i < slots.size(); ++i)
     if (!made_here(number, slots[i]))
@@ -77,8 +113,8 @@ void History::alive(Level level, std::span<const Slot> slots, Time arrival) {
     if (s.table.all()[id].owner != level) continue;
     s.open(static_cast<SignalId>(id));
     if (arrival <= s.clock || s.clock == long_ago)
-      s.signals[id]->arrivals.note(slots, kernels().in_a_row(slots.data(), slots.size()), arrival,
-                                   s.members(*s.signals[id], std::ranges::max(slots)));
+      s.signals[id]->own_arrivals().note(slots, kernels().in_a_row(slots.data(), slots.size()), arrival,
+                                         s.members(*s.signals[id], std::ranges::max(slots)));
     else
       for (const Slot slot : slots) s.arrive(id, slot, arrival, 0);
   }

@@ -88,7 +88,7 @@ void SignalHistory::take_rows(SignalHistory& other) {
 }
 
 void SignalHistory::adopt(SignalHistory& old, Time clock) {
-  arrivals = std::move(old.arrivals);
+  arrivals_ = std::move(old.arrivals_);
   step_values = std::move(old.step_values);
   step_changes = std::move(old.step_changes);
   if_rows([&](auto& side) {
@@ -109,7 +109,7 @@ void SignalHistory::adopt(SignalHistory& old, Time clock) {
 }
 
 void SignalHistory::save(Writer& out) const {
-  out(arrivals_tag, arrivals), out(step_values_tag, step_values), out(step_changes_tag, step_changes);
+  out(arrivals_tag, arrivals()), out(step_values_tag, step_values), out(step_changes_tag, step_changes);
   if_rows([&](const auto& side) { save_rows(out, side); });
   if (points_)
     out(points_tag, *points_), out(point_windows_tag, points_->windows), out(point_attempts_tag, points_->attempts);
@@ -117,7 +117,7 @@ void SignalHistory::save(Writer& out) const {
 }
 
 void SignalHistory::load(Reader& in) {
-  in(arrivals_tag, arrivals), in(step_values_tag, step_values), in(step_changes_tag, step_changes);
+  in(arrivals_tag, own_arrivals()), in(step_values_tag, step_values), in(step_changes_tag, step_changes);
   step_changes.resize(step_values.size(), long_ago);
   if_rows([&](auto& side) { load_rows(in, side); });
   if (points_) {

@@ -89,7 +89,7 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows, bool rows
 
 SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vector<Asked>& windows,
                              const Symbols* symbols, ReductionScratch& scratch, bool rows_only)
-    : arrivals(definition.kind == SignalKind::step), definition_(&definition), scratch_(&scratch) {
+    : definition_(&definition), scratch_(&scratch) {
   if (definition.kind == SignalKind::liveness) return;
   bool rows = false, attempt = false, points = definition.points;
   for (const Asked& asked : windows) {
@@ -122,6 +122,14 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vect
         points_->attempts.push_back({asked.window, Accumulators{asked.demand, definition.kind == SignalKind::counter}});
     }
   }
+}
+
+const Arrivals SignalHistory::no_arrivals{false};
+
+Arrivals& SignalHistory::own_arrivals() {
+  if (!arrivals_) arrivals_ = std::make_shared<Arrivals>(definition_->kind == SignalKind::step);
+  else if (arrivals_.use_count() > 1) arrivals_ = std::make_shared<Arrivals>(*arrivals_);
+  return *arrivals_;
 }
 
 bool SignalHistory::write(const Points::Entry& entry, Time time, Time clock, std::size_t members) {
@@ -232,7 +240,7 @@ std::uint64_t SignalHistory::digest() const noexcept {
 }
 
 std::size_t SignalHistory::retained_bytes() const noexcept {
-  std::size_t bytes = arrivals.retained_bytes();
+  std::size_t bytes = arrivals_ ? arrivals_->retained_bytes() / static_cast<std::size_t>(arrivals_.use_count()) : 0;
   const auto rows = [&](const auto& side) {
     bytes += side.rows.retained_bytes();
     if (side.panes) bytes += side.panes->retained_bytes();

@@ -56,11 +56,11 @@ class SignalHistory {
   // The short path for one sample, if the signal has rows of floats and nothing else; otherwise null.
   struct Plain {
     Rows<float>* rows = nullptr;
-    Arrivals* arrivals = nullptr;
+    SignalHistory* signal = nullptr;
   };
   [[nodiscard]] Plain plain() noexcept {
     auto* side = std::get_if<RowSide<float>>(&rows_);
-    return side == nullptr || points_ ? Plain{} : Plain{&side->rows, &arrivals};
+    return side == nullptr || points_ ? Plain{} : Plain{&side->rows, this};
   }
   bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
                    const RecordOrder& order, Time clock);
@@ -98,13 +98,18 @@ class SignalHistory {
 
   // Changes with whatever a reduction can read, but for the time; never 0.
   [[nodiscard]] std::uint64_t version() const noexcept {
-    return 1 + changes_ + arrivals.version() + (events_ ? events_->dropped() : 0);
+    return 1 + changes_ + arrivals().version() + (events_ ? events_->dropped() : 0);
   }
   // The first tick at which the window can hold other values than at this one, if nothing is written; long_ago: the
   // next.
   [[nodiscard]] Time unchanged_until(const WindowSpec& window, TimeRange range) const;
 
-  Arrivals arrivals;
+  // When its members wrote: with signals whose members always wrote together, one object.
+  [[nodiscard]] const Arrivals& arrivals() const noexcept { return arrivals_ ? *arrivals_ : no_arrivals; }
+  [[nodiscard]] const std::shared_ptr<Arrivals>& shared_arrivals() const noexcept { return arrivals_; }
+  void share(std::shared_ptr<Arrivals> arrivals) noexcept { arrivals_ = std::move(arrivals); }
+  // For what only this one writes: no longer shared.
+  [[nodiscard]] Arrivals& own_arrivals();
 
   // The engine's own step_gap: when a member's step last changed. Used by signal "step" alone.
   std::vector<double> step_values;
@@ -152,6 +157,8 @@ class SignalHistory {
                        std::span<double> out) const;
   EventView* event_view(const WindowSpec& window, TimeRange time_range, std::optional<EventView>& made);
 
+  static const Arrivals no_arrivals;
+  std::shared_ptr<Arrivals> arrivals_;  // null: nothing of it came
   const SignalDefinition* definition_;
   ReductionScratch* scratch_;                                   // the history's
   Duration reach_{};                                            // over + lag + settle of the raw windows

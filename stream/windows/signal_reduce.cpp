@@ -31,7 +31,7 @@ std::pair<std::size_t, std::size_t> points_needed(const RowReduction& reduction,
 }  // namespace
 
 RowReduction SignalHistory::row_reduction(const Node& node, const WindowSpec& window, Column other) const {
-  return {node.op, {node.attributes.number, absent}, other, &window, &arrivals, definition_->kind, scratch_};
+  return {node.op, {node.attributes.number, absent}, other, &window, &arrivals(), definition_->kind, scratch_};
 }
 
 SignalHistory::Found SignalHistory::reduce_attempt(AttemptView& view, const Node& node, const WindowSpec& window,
