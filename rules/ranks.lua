@@ -157,9 +157,9 @@ rule "straggler" {
     local low     = clock:below(p.low * clock:median("job"))
     local active  = job.busier:now() & ~timed
     return (timed & slow) | active, {
-      work = work, typical = typical, often = often, usually = often:median("peers"), data = data, sm = sm,
-      sm_peers = sm:median("peers"), clock = clock, loader = loader, throttled = low, bursts = bursts & ~late,
-      compute = late & ~low:surely() & ~loader:surely(), busier = active,
+      work = work, often = often, usually = often:median("peers"), data = data, sm = sm, sm_peers = sm:median("peers"),
+      typical = work:count("job"):is(2):choose(work:min("job"), work:median("peers")), clock = clock, loader = loader,
+      throttled = low, bursts = bursts & ~late, compute = late & ~low:surely() & ~loader:surely(), busier = active,
     }
   end,
 }

@@ -8,6 +8,14 @@ case "a look at a GPU shows that heat slows it down" {
   },
   fires = { { "throttle_in_log" } },
 }
+case "one of two ranks computes longer by half" {
+  ranks = 2,
+  {
+    lasting = "90s", phase = "train", step = steps(2), compute_time = noise(1.7, 0.03),
+    rank = { [1] = { compute_time = noise(2.6, 0.03) } },
+  },
+  fires = { { "straggler", rank = 1 } },
+}
 case "one rank of four computes twice as long from its birth" {
   ranks = 4,
   {
@@ -142,14 +150,6 @@ case "a hot GPU by the bits alone, looked at every 30 s" {
   { lasting = "10m", clock_event_reasons = 4, sm_clock = 1700 },
   { lasting = "8m", gpu = { [2] = { clock_event_reasons = 0x44, sm_clock = 900 } } },
   fires = { { "throttle", gpu = 2, cause = "heat", within = "6m" } },
-}
-case "one of two ranks computes longer by half" {
-  ranks = 2,
-  {
-    lasting = "90s", phase = "train", step = steps(2), compute_time = noise(1.7, 0.03),
-    rank = { [1] = { compute_time = noise(2.6, 0.03) } },
-  },
-  fires = { { "straggler", rank = 1 } },
 }
 case "two of four ranks are slower by more than half" {
   ranks = 4, { lasting = "2m", phase = "train", step = steps(0.35), compute_time = noise(0.2, 0.006),
