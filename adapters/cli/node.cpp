@@ -43,6 +43,7 @@ int run_node(NodeArguments arguments) {
   options.recorded = [jobs = arguments.jobs, users = arguments.users](const node::NodeJob& job) {
     return is_named(jobs, job.place.job) && is_named(users, node::user_name(job.user));
   };
+  const std::string hidden = node::why_hidden();
   if (arguments.list) {
     std::size_t shown = 0;
     node::NodeJobs jobs{options.node};
@@ -51,6 +52,7 @@ int run_node(NodeArguments arguments) {
       if (options.recorded(conflict.job)) say("tocsin: {}\n", node::text_of(conflict));
     for (const node::NodeJob& job : found)
       if (options.recorded(job)) fmt::print("{}\n", node::text_of(job)), ++shown;
+    if (shown == 0 && !hidden.empty()) return cannot("node", "cannot look for jobs: " + hidden);
     if (shown == 0)
       fmt::print("no job with ranks is found here{}\n", ::getuid() == 0 ? "" : "; root sees those of all users");
     return shown > 0 ? 0 : 1;
@@ -62,7 +64,8 @@ int run_node(NodeArguments arguments) {
   if (options.state.empty()) options.state = default_state();
   options.state_bytes = arguments.most_mib << 20;
   options.attempts = attempts_of_this_run;
-  if (::getuid() != 0) say("tocsin: not root, so jobs of other users may not be found\n");
+  if (!hidden.empty()) say("tocsin: jobs may not be found: {}\n", hidden);
+  else if (::getuid() != 0) say("tocsin: not root, so jobs of other users may not be found\n");
   return node::run_node(options,
                         [to = arguments.to](const std::filesystem::path& journal, const wrap::EngineOptions& engine) {
                           std::error_code error;

@@ -159,6 +159,15 @@ std::vector<NodeJob> NodeJobs::look() {
   return jobs;
 }
 
+std::string why_hidden() {
+  if (evidence::read_proc("/proc/self/stat").empty())
+    return "/proc does not even show this process: mount the one of its pid namespace (mount -t proc proc /proc)";
+  if (evidence::read_proc(evidence::proc_path(1, "stat")).empty())
+    return "/proc hides the processes of others (hidepid): run this as root with CAP_SYS_PTRACE, or show them (mount "
+           "-o remount,hidepid=0 /proc)";
+  return {};
+}
+
 std::string user_name(uid_t user) {
   const passwd* found = ::getpwuid(user);
   return found != nullptr ? found->pw_name : std::to_string(user);

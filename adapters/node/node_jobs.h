@@ -66,6 +66,9 @@ class NodeJobs {
   std::vector<RankConflict> conflicts_;
 };
 
+// Why /proc does not show the processes of others, and what to do about it. Empty: it shows them.
+[[nodiscard]] std::string why_hidden();
+
 [[nodiscard]] std::string user_name(uid_t user);
 
 // "job 4711 step 0: ranks 0-3 of 8, pids 10, 11, 12, 13, by Slurm's cgroup".

@@ -87,6 +87,18 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.line(), f"job {self.job}: ranks 0, 1 of 4, pids {pids[0]}, {pids[1]}, by the environment\n")
         self.assertEqual(self.line("--user", "nobody"), "no job with ranks is found here\n")
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root mounts another /proc")
+    def test_a_proc_that_shows_no_processes_of_others_is_an_error(self):
+        weak = "setpriv --bounding-set=-sys_ptrace --regid 65534 --clear-groups"
+        for mount, run, why in (("-t tmpfs tmpfs", "", r"/proc does not even show this process: mount .* \(mount -t proc proc /proc\)"),
+                                ("-t proc -o hidepid=1 proc", weak, r"/proc hides the processes of others \(hidepid\): run this as root .*hidepid=0 /proc\)"),
+                                ("-t proc -o hidepid=2 proc", weak, r"/proc hides the processes of others \(hidepid\): run this as root .*hidepid=0 /proc\)")):
+            with self.subTest(mount=mount):
+                done = subprocess.run(["unshare", "--mount", "sh", "-c", f'mount {mount} /proc && exec {run} "$0" node --list', TOCSIN],
+                                      capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertRegex(done.stderr, rf"^tocsin node: cannot look for jobs: {why}\n$")
+
     def test_two_jobs_with_the_same_ranks(self):
         first, second = self.rank(0), self.rank(0, TOCSIN_JOB=self.job + " b")
         self.assertEqual(self.line(), f"job {self.job}: rank 0 of 2, pid {first}, by the environment\n"
