@@ -208,6 +208,9 @@ rule "process_killed" {
     killed    = signal "process_killed"   { over = "attempt" },
     cancelled = signal "slurm_cancelled"  { over = "attempt" },
     asked     = signal "cancel_requested" { over = "attempt" },
+    failed    = signal "rank_failed"      { over = "attempt" },
+    raised    = signal "traceback"        { over = "attempt" },
+    status    = signal "exit_status"      { over = "attempt" },
     step      = signal "step"             { over = "attempt" },
     ended     = signal "end_reason"       { over = "attempt" },
   },
@@ -220,7 +223,15 @@ rule "process_killed" {
   evaluate = function(job, p)
     local killed = job.killed:except { signal = { 2, 6, 15 } }
     local asked  = (job.cancelled:seen() | job.asked:seen())
-    return (killed:seen() & ~ends.goes_on(job, killed, 10)):any("job") & ~asked & ~ends.well(job),
+    local came   = (killed:seen() & ~ends.goes_on(job, killed, 10)):any("job") & ~asked & ~ends.well(job)
+    -- If a job failed and neither its launcher nor a rank reports why, a rank whose exit status nobody saw may have
+    -- been killed.
+    local raised = job.raised:except { part = "consequence" }
+    local why    = (job.failed:seen() | (raised:seen() & ~ends.goes_on(job, raised, 10))):any("job"):surely()
+    local ranks  = job.status:seen():choose(1, 0):count("job"):above(0)
+    local failed = job.ended:last():is("failed"):surely() & ranks & ~why
+    local unseen = job.status:last():below(0):any("job")    -- unknown where a rank has none, and never yes
+    return came | (failed & unseen),
          { signal = killed:last("signal"):max("job"), saved = job.saved:last("step") }
   end,
 }

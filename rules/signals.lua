@@ -268,7 +268,8 @@ signals {
     documentation = "Processor time of what the rank's process has started, loader workers and compilers, over time: "
       .. "1 is one core." },
   exit_status = { kind = "gauge", unit = "none", owner = "rank", source = sampler, lateness = "1s",
-    documentation = "How the rank's process ended, while nobody has reaped it: its code, or 128 and the signal." },
+    documentation = "How the rank's process ended: its code, or 128 and the signal, while nobody has reaped it; or its "
+      .. "code, if `wrap` itself started it." },
   process_rss = { kind = "gauge", unit = "bytes", owner = "rank", source = sampler, lateness = "1s",
     documentation = "Memory that the rank's process holds." },
 

@@ -185,9 +185,16 @@ void Recorder::finish() {
     const auto is_command = [this](const RankWatch::Rank& rank) { return rank.pid == state_.child; };
     for (const RankWatch::Rank& rank : watch_->ranks())
       if (is_command(rank)) command = EntryBuilder::rank(rank.rank);
-    watch_->drop_gone(now, is_command);
     const bool exited = WIFEXITED(state_.status);
     const int number = exited ? WEXITSTATUS(state_.status) : WTERMSIG(state_.status);
+    const Time ended = std::min(stream::at_nanoseconds(state_.ended_at), now);
+    // A code from 128 on may be how a shell passes on that its child was killed.
+    if (exited && number < 128 && (command.level == stream::Level::rank || watch_->finder().ranks().empty())) {
+      const EntryBuilder::Value status[] = {{"exit_status", static_cast<double>(number), {}, false}};
+      report_.about_attempt().sample(ended, command, status, "sampler");
+      report_.write();
+    }
+    watch_->drop_gone(now, is_command);
     // A launcher that is asked to end exits with a status of its own, as one does that failed before it was asked.
     const bool asked =
         state_.asked_at != 0 && state_.ended_at - state_.asked_at < std::chrono::nanoseconds{ends_within}.count();
@@ -198,7 +205,6 @@ void Recorder::finish() {
                                           {exited ? "code" : "signal", static_cast<double>(number), {}, false},
                                           {"asked", 1, {}, false}};
     EntryBuilder& entry = report_.about_attempt();
-    const Time ended = std::min(stream::at_nanoseconds(state_.ended_at), now);
     if (!exited && !cancelled) {  // as a shell would report it
       const EntryBuilder::Field killed[] = {{"pid", static_cast<double>(state_.child), {}, false},
                                             {"signal", static_cast<double>(number), {}, false}};

@@ -30,6 +30,21 @@ for code in 0, 3:
 sys.exit(3)
 """
 
+# A launcher that reports nothing. Its rank 1 is killed, or raises.
+LAUNCHER = """
+import os, subprocess, sys
+rank = '''
+import os, sys, time
+for step in range(1, 40):
+    print(f"[rank{os.environ['RANK']}] step {step} loss {4 - step / 50:.4f}", flush=True)
+    time.sleep(0.1)
+if os.environ["RANK"] == "1":
+    exec(sys.argv[1])
+'''
+ranks = [subprocess.Popen([sys.executable, "-c", rank, *sys.argv[1:]], env=dict(os.environ, RANK=str(r), WORLD_SIZE="2")) for r in range(2)]
+sys.exit(any([rank.wait() for rank in ranks]))
+"""
+
 
 def wrap(*command, options=()):
     with tempfile.TemporaryDirectory() as folder:
@@ -43,6 +58,12 @@ def ours(done):
     lines = done.stderr.splitlines()
     begin = [number for number, line in enumerate(lines) if re.match(r"tocsin: |▲|▼|■", line)]
     return [line for line in lines[begin[0]:] if not line.startswith("tocsin: the journal is in ")] if begin else []
+
+
+def standings(done):
+    """What the verdict rules out, and what it cannot decide."""
+    verdict = " ".join(done.stderr[done.stderr.index("■ verdict"):].split())
+    return verdict[verdict.index("ruled out"):].split(" cannot decide ")
 
 
 class NoTraining(unittest.TestCase):
@@ -133,6 +154,16 @@ class NoTraining(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertEqual(ours(done)[0], "tocsin: job it failed with exit status 3")     # nothing else explains it
         self.assertIn("■ verdict  job it", done.stderr)
+
+    def test_a_kill_is_ruled_out_only_if_the_ends_of_all_ranks_are_known(self):
+        killed = wrap(sys.executable, "-c", LAUNCHER, "import os; os.kill(os.getpid(), 9)", options=["--verbose"])
+        self.assertEqual(killed.returncode, 1)
+        self.assertIn("A2, process killed (missing: exit_status);", standings(killed)[1])
+        self.assertNotIn("process killed", standings(killed)[0])
+        for command in ("-c", LAUNCHER, "raise ValueError(3)"), ("-c", TRAINING):     # its traceback, and its status, are known
+            done = wrap(sys.executable, *command, options=["--verbose"])
+            self.assertIn("A2, process killed", standings(done)[0])
+            self.assertNotIn("process killed", standings(done)[1])
 
     def test_a_training_that_a_signal_ends_was_killed(self):
         done = wrap(sys.executable, "-c", TRAINING.replace("sys.exit(3)", "import os; os.kill(os.getpid(), 9)"))
