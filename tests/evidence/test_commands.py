@@ -190,7 +190,7 @@ class WithoutPySpy(Processes):
         text = ("import os, subprocess, sys, time\n"
                 "if 'RANK' not in os.environ:\n"
                 "    [p.wait() for p in [subprocess.Popen([sys.executable, *sys.argv], env=dict(os.environ, RANK=str(r), WORLD_SIZE='2')) for r in (0, 1)]]\n"
-                "print('a line of rank', os.environ.get('RANK'), flush=True)\n"
+                "os.write(1, b'a line of rank %d\\n' % int(os.environ.get('RANK', 0)))\n"
                 "time.sleep(600)\n")
         (self.folder / "ranks.py").write_text(text)
         run = subprocess.Popen([TOCSIN, "wrap", "--journal", journal, "--rules", ROOT / "rules", "--", PYTHON, self.folder / "ranks.py"],
