@@ -49,8 +49,8 @@ class Node(ServiceCase):
     def log(self):
         return (self.folder / "agent.log").read_text()
 
-    def rank(self, rank, of, *command, user=None):
-        return self.start(*command, user=user, env={"PATH": os.environ["PATH"], "RANK": str(rank), "WORLD_SIZE": str(of), "TOCSIN_JOB": self.job, **self.meeting})
+    def rank(self, rank, of, *command, **more):
+        return self.start(*command, **more, env={"PATH": os.environ["PATH"], "RANK": str(rank), "WORLD_SIZE": str(of), "TOCSIN_JOB": self.job, **self.meeting})
 
     meeting = {}
 
@@ -116,7 +116,8 @@ class Node(ServiceCase):
         (self.folder / "torchrun").write_text("#!/bin/sh\nRANK=0 WORLD_SIZE=4 LOCAL_RANK=0 sleep 600 &\nRANK=1 WORLD_SIZE=4 LOCAL_RANK=1 sleep 600 &\nwait\n")
         (self.folder / "torchrun").chmod(0o755)
         self.agent()
-        shell = self.rank(0, 2, "sh", "-c", f"until [ -e {self.folder}/go ]; do sleep 0.2; done; {self.folder}/torchrun; true")
+        shell = self.rank(0, 2, "sh", "-c", f"until [ -e {self.folder}/go ]; do sleep 0.2; done; {self.folder}/torchrun; true", start_new_session=True)
+        self.addCleanup(os.killpg, shell.pid, signal.SIGKILL)
         wait_for(lambda: "tocsin: records job" in self.log(), 30, "the job")
         wait_for(lambda: self.events("member"), 30, "the shell")
         (self.folder / "go").touch()
