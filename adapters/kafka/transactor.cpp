@@ -87,19 +87,22 @@ struct Transactor::State {
       rd_kafka_metadata_destroy(found);
   }
 
+  // The client knows of a newer one from any of its calls, the last of which may have failed for another reason.
+  void drop() {
+    char reason[256];
+    fenced = rd_kafka_fatal_error(client.get(), reason, sizeof reason) == RD_KAFKA_RESP_ERR__FENCED;
+    client.reset();
+  }
+
   // Ends the transaction without a trace. What is on its way is waited for first: an abort that overtakes it is fatal.
   Error give_up(const std::string& what, const rd_kafka_error_t& failure) {
     const Error error = error_of(what, failure);
     if (!client) return error;
-    if (rd_kafka_error_is_fatal(&failure)) {
-      fenced = rd_kafka_error_code(&failure) == RD_KAFKA_RESP_ERR__FENCED;
-      client.reset();
-      return error;
-    }
+    if (rd_kafka_error_is_fatal(&failure)) return drop(), error;
     rd_kafka_flush(client.get(), call_time());
     const Failure aborted = persist([&] { return rd_kafka_abort_transaction(client.get(), call_time()); });
     if (aborted)
-      client.reset();  // the brokers end what it leaves open after the transaction's time, or with the next of its name
+      drop();  // the brokers end what it leaves open after the transaction's time, or with the next of its name
     return error;
   }
 
@@ -152,7 +155,7 @@ struct Transactor::State {
     const Failure failure = persist([&] { return rd_kafka_commit_transaction(client.get(), call_time()); });
     if (!failure) return {};
     if (rd_kafka_error_txn_requires_abort(failure.get())) return give_up("a transaction cannot be committed", *failure);
-    client.reset();  // it may still be on its way: to abort it now is no state that the client knows
+    drop();  // it may still be on its way: to abort it now is no state that the client knows
     return error_of("a transaction cannot be committed", *failure);
   }
 
