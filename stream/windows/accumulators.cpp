@@ -152,6 +152,8 @@ void Accumulators::add(Slot slot, Time at, double value) {
   real_[sum][slot] += value;
   real_[least][slot] = std::min(real_[least][slot], value);
   real_[greatest][slot] = std::max(real_[greatest][slot], value);
+  if (rows_) return;
+
   const double since = seconds(at - time(first_times, slot));
   if (demand_.moments) {
     const auto n = static_cast<double>(known);
