@@ -66,8 +66,8 @@ struct Kernels {
   // first has a power of two, at least 16, and no less than the second. And one rank of all rows, from these halves.
   void (*sort_eights)(double*, std::size_t rows, bool whole);
   void (*rank_of_eights)(const double*, std::size_t rows, std::size_t rank, double* out);
-  // Adds a row of values at a time, where not absent, to totals. Goes by fours, from the n-th member to the end, and
-  // stops at four of which one is not finite or the first of its member, or that are not four: returns where.
+  // Adds a row of n values, those that are not absent, to totals. Takes four members at once, beginning at `from`, and
+  // stops where fewer are left, or where one of the four is not finite or the first of its member; returns where.
   std::size_t (*add_narrow)(const float*, std::size_t from, std::size_t n, std::int64_t time, const Totals&);
   std::size_t (*add_wide)(const double*, std::size_t from, std::size_t n, std::int64_t time, const Totals&);
   bool (*in_a_row)(const std::uint32_t* slots, std::size_t n);  // each is the one before and 1; n > 0
@@ -75,8 +75,8 @@ struct Kernels {
   std::size_t (*copy_row)(const float*, double* to, std::size_t n);  // canonical; returns how many are absent
   // The samples of a row, at this offset in it, into the later ones: Rows::merge() of each.
   void (*merge)(const float* values, std::uint32_t offset, float* kept, std::uint32_t* offsets, std::size_t n);
-  // Of n PairOf, the first that have this time and, in these bits, this state: they get another time. Returns how many;
-  // the one behind them may be like them, too.
+  // Gives the leading ones of n PairOf that have the expected time and, in these bits, the expected state another time.
+  // Returns how many; it may stop a few before the first that differs.
   std::size_t (*repeat)(void* pairs, std::size_t n, PairOf expected, std::uint64_t bits, std::int64_t time);
   // Adds one to the count of each that is a number; returns how many measured NaN there are.
   std::size_t (*count_numbers)(const float*, std::uint32_t* counts, std::size_t n, std::uint32_t one);
