@@ -158,7 +158,8 @@ class NoTraining(unittest.TestCase):
     def test_a_kill_is_ruled_out_only_if_the_ends_of_all_ranks_are_known(self):
         killed = wrap(sys.executable, "-c", LAUNCHER, "import os; os.kill(os.getpid(), 9)", options=["--verbose"])
         self.assertEqual(killed.returncode, 1)
-        self.assertIn("A2, process killed (missing: exit_status);", standings(killed)[1])
+        # On a busy machine the launcher reaps it late, which is a second reason.
+        self.assertRegex(standings(killed)[1], r"A2, process killed \(missing: exit_status(; rank_unreaped held, but not for long enough)?\);")
         self.assertNotIn("process killed", standings(killed)[0])
         for command in ("-c", LAUNCHER, "raise ValueError(3)"), ("-c", TRAINING):     # its traceback, and its status, are known
             done = wrap(sys.executable, *command, options=["--verbose"])
