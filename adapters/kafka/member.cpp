@@ -51,6 +51,8 @@ Result<void> Member::join() {
   auto made = make_client(address_, RD_KAFKA_CONSUMER, settings, [this](rd_kafka_conf_t& conf) {
     rd_kafka_conf_set_opaque(&conf, this);
     rd_kafka_conf_set_rebalance_cb(&conf, rebalance);
+    // What has been fetched when the member leaves: end() drops it. poll() is given its messages all the same.
+    rd_kafka_conf_set_consume_cb(&conf, [](rd_kafka_message_t*, void*) {});
   });
   if (!made) return made.error();
   client_ = std::move(*made);

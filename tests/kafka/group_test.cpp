@@ -51,6 +51,18 @@ TEST_CASE("who leaves a group gives its partitions back") {
   CHECK(now.has.empty());
 }
 
+// What had been fetched by then failed an assertion of the library, which ended the process.
+TEST_CASE("records that come to a member that leaves are dropped") {
+  MockCluster cluster;
+  cluster.has_telemetry(100);
+  cluster.commit("tocsin", 0);
+  Assigned now;
+  auto group = Group::join(cluster.address(), {}, now);
+  REQUIRE(group);
+  (*group)->leave();  // it is given its partition meanwhile, and begins to fetch
+  CHECK(now.has.empty());
+}
+
 TEST_CASE("a group is joined with the shortest and the longest session that may be configured") {
   for (const auto session : {std::chrono::milliseconds{6s}, std::chrono::milliseconds{30min}}) {
     CAPTURE(session.count());

@@ -55,6 +55,20 @@ class MockCluster {
                                                          static_cast<int>(by.count())) == RD_KAFKA_RESP_ERR_NO_ERROR);
   }
 
+  // Records of the telemetry.
+  void has_telemetry(int records) {
+    rd_kafka_conf_t* conf = rd_kafka_conf_new();
+    std::array<char, 256> why{};
+    rd_kafka_conf_set(conf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(cluster_), why.data(), why.size());
+    rd_kafka_t* producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why.data(), why.size());
+    REQUIRE(producer != nullptr);
+    for (int i = 0; i < records; ++i)
+      CHECK(rd_kafka_producev(producer, RD_KAFKA_V_TOPIC("tocsin.telemetry"), RD_KAFKA_V_PARTITION(0),
+                              RD_KAFKA_V_VALUE(why.data(), 8), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                              RD_KAFKA_V_END) == RD_KAFKA_RESP_ERR_NO_ERROR);
+    CHECK(rd_kafka_flush(producer, 10'000) == RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_destroy(producer);
+  }
   // The group's position in the telemetry; before it has members.
   void commit(const char* group, std::int64_t offset) {
     rd_kafka_conf_t* conf = rd_kafka_conf_new();
