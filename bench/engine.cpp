@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/counted.h"
 #include "bench/engine.h"
 #include "bench/load.h"
 #include "bench/machine.h"
@@ -146,6 +147,8 @@ void second_of(unsigned ranks, unsigned warm) {
   const unsigned measured = 600, silence = 3600;
   for (unsigned s = 1; s <= warm + 2 * measured + silence; ++s) {
     const bool silent = s > warm + measured;
+    if (s == warm + 1 || s == warm + measured + silence + 1) bench::start_counting();
+    if (s == warm + measured + 1) bench::stop_counting("steady");
     const Time now = begin + std::chrono::seconds{s};
     const auto messages = silent ? decltype(load.second_of(s)){} : load.second_of(s);
     auto start = Clock::now();
@@ -156,6 +159,7 @@ void second_of(unsigned ranks, unsigned warm) {
     if (s > warm + measured + silence) quiet += Clock::now() - start;
     else if (s > warm && !silent) steady += Clock::now() - start;
   }
+  bench::stop_counting("quiet");
   fmt::print("a second of {} ranks in steady training, ticks and rows: {:.2f} us; the samples besides: {:.2f} us\n",
              ranks, microseconds(steady) / measured, microseconds(samples) / measured);
   fmt::print("a quiet second of {} ranks: {:.2f} us\n", ranks, microseconds(quiet) / measured);

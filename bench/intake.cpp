@@ -1,7 +1,7 @@
 // Samples decoded and written into rows, on one core: messages of 1,000, of 50 and of one sample go through the decoder
 // and a shard whose one rule wants a mean of 30 s of each of 50 signals; 1,000 ranks, once a second. The windows are
 // aggregated incrementally; no tick runs. `learned`: what a message costs that is the first of its rank. Repeat with:
-// build/release/bench/bench_intake [20x50|1000x1|1x50|1x1|learned [SECONDS]]
+// build/release/bench/bench_intake [20x50|1000x1|1x50|1x1|learned [SECONDS [WARM]]]
 #include <fmt/format.h>
 
 #include <chrono>
@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/counted.h"
 #include "bench/engine.h"
 #include "bench/machine.h"
 #include "bench/messages.h"
@@ -84,7 +85,7 @@ Messages second(unsigned s, unsigned members, unsigned width) {
   return messages;
 }
 
-void measure(unsigned members, unsigned width, double target, unsigned measured) {
+void measure(unsigned members, unsigned width, double target, unsigned measured, unsigned warm) {
   bench::Transitions sink;
   stream::Shard shard{pack(), nullptr, sink};
   schemas::Decoder decoder;
@@ -98,16 +99,17 @@ void measure(unsigned members, unsigned width, double target, unsigned measured)
   EntryBuilder beat;
   beat.beat();
   const auto tick = schemas::encode(beat.entry());
-  constexpr unsigned warm = 40;
   double spent = 0;
   for (unsigned s = 1; s <= warm + measured; ++s) {
     const auto messages = second(s, members, width);
+    if (s == warm + 1) bench::start_counting();
     const double started = cpu_seconds();
     for (std::size_t i = 0; i < messages.size(); ++i)
       consume(messages[i], begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
     consume(tick, begin + std::chrono::seconds{s + 1});
     if (s > warm) spent += cpu_seconds() - started;
   }
+  bench::stop_counting("measured");
   const double rate = static_cast<double>(ranks) * signals * measured / spent / 1e6;
   const stream::Counters& counted = shard.counters();
   if (counted.samples != std::uint64_t{ranks} * signals * (warm + measured) ||
@@ -147,14 +149,15 @@ double learned(unsigned count) {
 int main(int argc, char** argv) {
   const std::string only = argc > 1 ? argv[1] : "";
   const unsigned seconds = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 120;  // of the log
+  const unsigned warm = argc > 3 ? static_cast<unsigned>(std::atoi(argv[3])) : 40;      // before those
   bench::name_machine();
   fmt::print("CPU time of one thread\n");
   if (only.empty() || only == "learned")
     fmt::print("ranks learned one by one: of 1,024 in {:.1f}, of 4,096 in {:.1f}, of 16,384 in {:.1f} us each\n",
                learned(1024), learned(4096), learned(16384));
-  if (only.empty() || only == "20x50") measure(20, 50, 150, seconds);
-  if (only.empty() || only == "1000x1") measure(1000, 1, 150, seconds);
-  if (only.empty() || only == "1x50") measure(1, 50, 60, seconds);
-  if (only.empty() || only == "1x1") measure(1, 1, 8, seconds);
+  if (only.empty() || only == "20x50") measure(20, 50, 150, seconds, warm);
+  if (only.empty() || only == "1000x1") measure(1000, 1, 150, seconds, warm);
+  if (only.empty() || only == "1x50") measure(1, 50, 60, seconds, warm);
+  if (only.empty() || only == "1x1") measure(1, 1, 8, seconds, warm);
   return 0;
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/counted.h"
 #include "bench/engine.h"
 #include "bench/load.h"
 #include "bench/machine.h"
@@ -102,6 +103,7 @@ void measure(const Run& run, bool scattered) {
   bench::Messages messages;
   std::vector<Time> arrivals;
   for (unsigned s = 1; s <= run.age + run.seconds; ++s) {
+    if (s == run.age + 1) bench::start_counting();
     messages.clear(), arrivals.clear();
     log.second(s, messages, arrivals);
     const auto start = bench::Clock::now();
@@ -112,6 +114,7 @@ void measure(const Run& run, bool scattered) {
     samples += between - start, beats += bench::Clock::now() - between;
     count += arrivals.size() / 2 * 8 * (bench::gpu_signals.size() + bench::rank_signals.size() + 1);
   }
+  bench::stop_counting("measured");
   messages = {}, arrivals = {};
   const double took = std::chrono::duration<double>(samples + beats).count(), n = run.jobs;
   fmt::print(

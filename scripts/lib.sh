@@ -12,6 +12,7 @@ packages_to_build=(g++ cmake ninja-build pkg-config ccache git python3
   libboost1.81-dev libcurl4-openssl-dev libssl-dev libyaml-cpp-dev prometheus-cpp-dev clang libbpf-dev)
 packages_to_fuzz=(clang-16 libclang-rt-16-dev)
 packages_to_lint=(clang-16 clang-format-14 clang-tidy-16)
+packages_to_count=(valgrind)
 packages_to_train=(python3-torch)
 packages_to_browse=(chromium)
 # Servers that tests start on ports of their own.

@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "bench/counted.h"
 #include "bench/engine.h"
 #include "bench/messages.h"
 #include "bench/peers/samples.h"
@@ -186,6 +187,8 @@ std::pair<double, double> pass(const stream::LoadedPack& rules, const Log& log, 
   const auto cpu = Clock::now();
   std::size_t at = 0;
   for (unsigned s = 0; s < seconds + beats_at_end; ++s) {
+    if (s == seconds / 2) bench::start_counting();
+    if (s == seconds) bench::stop_counting("second half");
     std::size_t end = at;
     while (end < log.arrivals.size() && log.arrivals[end] <= static_cast<std::int32_t>(s * 1000)) ++end;
     source.feed(engine, at, end);
