@@ -33,7 +33,7 @@ bool Decoder::State::find_samples(const flatbuffers::Table& from, SampleParts& p
 
 bool Decoder::State::read_samples(const SampleParts& parts) {
   const std::size_t values = parts.narrow.size() + parts.wide.size();
-  const auto* layout = layouts.find(parts.layout, parse_layout);
+  const auto* layout = names->layouts.find(parts.layout, parse_layout);
   if (layout == nullptr) return false;
   const std::size_t per_member = parts.times.size() * layout->parsed.signals.size();  // at most 2^32
   if (values % per_member != 0) return false;
@@ -42,16 +42,17 @@ bool Decoder::State::read_samples(const SampleParts& parts) {
   // A few members, and lists that have not come before, are parsed each time; many that come again are remembered.
   const std::size_t first_member = members.size(), most = std::min(member_count, most_members);
   std::span<const MemberKey> kept;
+  std::string_view membership;
   const bool few = member_count <= few_members;
   if (!few) {
-    const auto* item = memberships.find(
+    const auto* item = names->memberships.find(
         parts.members, [&](std::uint64_t hash) { return comes_again(hash); },
         [&](Bytes string, std::vector<MemberKey>& parsed) {
           if (!parse_members(string, most, parsed)) return false;
-          kept_members += parsed.size() + 2;
+          names->kept_members += parsed.size() + 2;
           return true;
         });
-    if (item != nullptr) kept = item->parsed;
+    if (item != nullptr) kept = item->parsed, membership = item->bytes;
     if (item != nullptr && kept.size() != member_count) return false;
   }
   if (kept.empty() && (!parse_members(parts.members, most, members) || members.size() - first_member != member_count)) {
@@ -70,7 +71,8 @@ bool Decoder::State::read_samples(const SampleParts& parts) {
   block.wide = parts.wide;
   block.present = parts.present;
   block.source = parts.source;
-  if (few || !kept.empty()) block.membership = characters(parts.members);
+  block.remembered = !kept.empty();
+  block.membership = few ? characters(parts.members) : membership;
   if (!layout->parsed.textual.empty()) {  // every value must be an index of a text
     const double count = static_cast<double>(texts.size() - first_text);
     for (std::size_t cell = 0; cell < values; cell += layout->parsed.signals.size())
@@ -165,6 +167,7 @@ stream::Result<const Entry*> Decoder::decode(std::span<const std::byte> message,
   Entry& entry = s.entry;
   const auto place = [&] {
     entry.position = position;
+    entry.names = &s.shown_names;
     entry.next = next;
     entry.appended = sane(stream::nanoseconds(arrival));
     entry.arrival = sane(entry.origin_source.empty() ? stream::nanoseconds(arrival) : s.origin_arrival);

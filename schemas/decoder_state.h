@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -62,12 +63,16 @@ struct Decoder::State {
   MessageTemplates templates;
   const MessageTemplates::MessageTemplate* constant = nullptr;  // the template whose head the entry has
   std::vector<SampleParts> found;                               // of this message
-  Interned<Layout> layouts;
-  Interned<std::vector<stream::MemberKey>> memberships;
-  std::size_t kept_members = 0;
-  std::vector<std::uint64_t> came;  // hashes of lists of members that came, each at its place; 0: none
-  std::size_t unclaimed = 0;        // bytes of the message that no block has claimed yet: none is used twice
-  std::size_t expandable = 0;       // members that can still be named without values
+  struct Names {
+    Interned<Layout> layouts;
+    Interned<std::vector<stream::MemberKey>> memberships;
+    std::size_t kept_members = 0;
+  };
+  std::shared_ptr<Names> names = std::make_shared<Names>();
+  std::shared_ptr<const void> shown_names = names;  // as the entry gives them
+  std::vector<std::uint64_t> came;                  // hashes of lists of members that came, each at its place; 0: none
+  std::size_t unclaimed = 0;   // bytes of the message that no block has claimed yet: none is used twice
+  std::size_t expandable = 0;  // members that can still be named without values
 
   [[nodiscard]] std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(buffer.data()); }
 
@@ -80,9 +85,9 @@ struct Decoder::State {
     std::memcpy(buffer.data(), message.data(), size);
     samples.clear(), sample_ranges.clear(), members.clear(), texts.clear();
     if (!moved_times.empty()) moved_times.clear();
-    if (layouts.size() > most_layouts) layouts.forget();
-    if (memberships.size() > most_memberships || kept_members > most_kept_members)
-      memberships.forget(), kept_members = 0;
+    if (names->layouts.size() > most_layouts || names->memberships.size() > most_memberships ||
+        names->kept_members > most_kept_members)
+      shown_names = names = std::make_shared<Names>();
   }
   void begin(std::span<const std::byte> message) {
     copy(message);

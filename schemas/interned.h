@@ -11,8 +11,8 @@
 
 namespace tocsin::schemas {
 
-// The results of parsing byte strings, found again by comparing the bytes. Items stay in place until forget().
-// Owned by a Decoder.
+// The results of parsing byte strings, found again by comparing the bytes. Items stay in place as long as it
+// lives. Owned by a Decoder.
 template <class Parsed>
 class Interned {
  public:
@@ -49,11 +49,6 @@ class Interned {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return items_.size(); }
-  void forget() {
-    items_.clear();
-    places_.clear();
-    last_ = nullptr;
-  }
 
  private:
   struct Place {

@@ -4,6 +4,9 @@
 #include <utility>
 
 namespace tocsin::stream {
+namespace {
+constexpr Duration longest_put_off = std::chrono::seconds{5};
+}
 
 Attempt::Attempt(std::string subject, std::string name, Time start, Position start_position, const PackChange& pack,
                  const Origins& origins, const JobContext& job)
@@ -33,6 +36,35 @@ Time Attempt::next_due() const {
   if (over()) return judge_->next_due();
   return std::min({telemetry_.history().next_due(), judge_->next_due(), telemetry_.lines_due(),
                    ended() ? never : telemetry_.look_due(), given_up_});
+}
+
+Time Attempt::advance_by() const {
+  if (over()) return judge_->next_due();
+  const Time settled = telemetry_.history().next_due();
+  return std::min(settled == never ? never : settled + longest_put_off, reports_by());
+}
+
+Time Attempt::reports_by() const {
+  if (over()) return judge_->next_due();
+  return std::min({telemetry_.history().next_due(judge_->triggers()), judge_->next_due(), telemetry_.lines_due(),
+                   ended() ? never : telemetry_.look_due(), given_up_});
+}
+
+Duration Attempt::due_after(const SampleBlock& block) const {
+  Duration least = longest_put_off;
+  const auto add = [&](std::string_view name) {
+    const auto id = signals().find(name);
+    if (!id) return;
+    const SignalDefinition& signal = signals()[*id];
+    const bool of_step = signal.owner == Level::job && signal.points;
+    if (of_step || std::ranges::find(judge_->triggers(), *id) != judge_->triggers().end())
+      least = std::min(least, signal.lateness);
+  };
+  for (const SampleBlock::Signal& named : block.signals) {
+    add(named.name);
+    if (named.name == "step") add("step_gap");  // which is made of it
+  }
+  return least;
 }
 
 bool Attempt::advance(Time clock, TickBudget& budget) {

@@ -35,6 +35,11 @@ class Attempt {
   void gap(Time from, Time to) { telemetry_.gap(from, to), judge_->age_anew(); }
 
   [[nodiscard]] Time next_due() const;
+  // By when it has to be advanced. What is due in its history waits for the tick that reads it, but not for long.
+  [[nodiscard]] Time advance_by() const;
+  [[nodiscard]] Time reports_by() const;  // by when a tick may need it: without what is put off
+  // How long after the time of one of its values the block can make advance_by() earlier.
+  [[nodiscard]] Duration due_after(const SampleBlock& block) const;
   // Performs what is due up to and at `clock`, in order. False: the budget is spent first; the rest is still due.
   bool advance(Time clock, TickBudget& budget);
   void pass(Time clock);  // the same where nothing is due
@@ -81,6 +86,7 @@ class Attempt {
     return (200u << 10) + telemetry_.history().estimated_bytes();
   }
 
+  [[nodiscard]] const SignalTable& signals() const noexcept { return telemetry_.signals(); }
   void save(Writer& out) const;
   Result<void> load(Reader& in);
   // A restore reads its entries again; see Backfill.

@@ -68,6 +68,7 @@ Shard::State::Item* Shard::State::subject(std::string_view name) {
   if (const auto gone = forgotten_at.find(name); gone != forgotten_at.end() && entry_->position < gone->second)
     return nullptr;
   if (options.shards > 1 && murmur2(name) % options.shards != options.shard) return nullptr;
+  take_all_waiting();  // what they add to the state counts
   if (name != cluster_subject && !room_for(name)) return nullptr;
   Judged judged;
   judged.subject = std::make_unique<Subject>(std::string{name}, job);
@@ -102,13 +103,18 @@ void Shard::State::measure(Item& item) {
 void Shard::State::schedule(Item& item) {
   Judged& judged = item.second;
   const bool by_log = !judged.subject->rekeyed();
-  const Time next_at = by_log ? judged.subject->next_due() : never;
+  const Time next_at = by_log ? judged.subject->advance_by() : never;
   // It goes by the log's control records: the first at which something is due concerns it.
-  if (!judged.subject->origins().waits()) look_after(item, std::max(judged.subject->next_due(), first) - Duration{1});
-  if (judged.due == next_at) return;
+  if (!judged.subject->origins().waits()) look_after(item, std::max(judged.subject->advance_by(), first) - Duration{1});
+  be_due(item, next_at);
+}
+
+void Shard::State::be_due(Item& item, Time at) {
+  Judged& judged = item.second;
+  if (judged.due == at) return;
   if (judged.due != never) due_.erase({judged.due, &item});
-  judged.due = next_at;
-  if (next_at != never) due_.emplace(next_at, &item);
+  judged.due = at;
+  if (at != never) due_.emplace(at, &item);
 }
 
 void Shard::State::forget(Item& item) {
@@ -127,6 +133,7 @@ void Shard::State::forget(Item& item) {
 }
 
 bool Shard::State::advance(Item& item, TickBudget& budget) {
+  take_waiting(item);
   Judged& judged = item.second;
   if (judged.due != never && log.clock < judged.due) {
     judged.subject->pass(log.clock);
@@ -143,8 +150,11 @@ bool Shard::State::advance(Item& item, TickBudget& budget) {
 
 bool Shard::State::advance_due(TickBudget& budget) {
   while (something_due()) {
-    Item& item = *due_.begin()->second;
+    Item& item = unfinished_ != nullptr ? *unfinished_ : *due_.begin()->second;
+    if (unfinished_ == nullptr && !is_next(item)) continue;
+    unfinished_ = &item;
     if (!advance(item, budget)) return false;
+    unfinished_ = nullptr;
     if (item.second.subject->forgotten()) forget(item);
   }
   return true;
@@ -193,6 +203,7 @@ void Shard::State::begin(const Entry& raw) {
   if (beats) {
     if (log.last_beat != long_ago && raw.appended > log.last_beat + widest_beat) {
       ++counters.gaps;
+      take_all_waiting();
       for (Item& item : subjects) gap(item, log.last_beat, raw.appended);
     }
     log.last_beat = std::max(log.last_beat, raw.appended);
@@ -254,10 +265,12 @@ bool Shard::State::apply(TickBudget& budget) {
     Judged& judged = of->second;
     if (Subject::Backfill* backfill = judged.subject->backfill()) {
       backfill->read(*entry_, log.clock);
-    } else {
+    } else if (!wait(*of)) {
+      take_waiting(*of);
       // A job that begins with a re-keyed record never goes by the log's clock.
       const bool by_log = entry_->origin_source.empty() || judged.subject->begun();
       if (by_log && !advance(*of, budget)) return false;
+      catch_up(*of);  // what has come later finds it done
       judged.subject->apply(*entry_, log.clock);
       judged.changed = true;
       measure(*of);
@@ -275,12 +288,14 @@ void Shard::State::control(const ControlRecord& record) {
     case ControlRecord::Kind::pack:
       if (options.ignore_packs || !packs) break;
       packs->prepare(record.pack_hash, record.pack_text);
+      for (Item& item : subjects) catch_up(item);
       if (!log.packs.read(record.pack_hash, record.pack_from, entry_->position, log.clock)) break;
       for (Item& item : subjects)
         if (!item.second.subject->backfill()) schedule(item);
       break;
     case ControlRecord::Kind::seal:
       log.sealed = true;
+      for (Item& item : subjects) catch_up(item);
       for (Item& item : subjects) {
         if (item.second.subject->backfill()) continue;
         item.second.subject->seal();
@@ -321,9 +336,11 @@ std::vector<AlertTransition> Shard::firing() const {
 }
 std::vector<SubjectFigures> Shard::figures(std::string_view after, std::size_t most) const {
   std::vector<SubjectFigures> all;
-  for (auto at = state_->subjects.upper_bound(after); at != state_->subjects.end() && all.size() < most; ++at)
-    if (!at->second.subject->backfill())
-      if (auto shown = at->second.subject->figures(state_->log.clock)) all.push_back(std::move(*shown));
+  for (auto at = state_->subjects.upper_bound(after); at != state_->subjects.end() && all.size() < most; ++at) {
+    if (at->second.subject->backfill()) continue;
+    state_->catch_up(*at);
+    if (auto shown = at->second.subject->figures(state_->log.clock)) all.push_back(std::move(*shown));
+  }
   return all;
 }
 
@@ -331,7 +348,10 @@ const Counters& Shard::counters() const noexcept { return state_->counters; }
 Time Shard::clock() const noexcept { return state_->log.clock; }
 bool Shard::sealed() const noexcept { return state_->log.sealed && !state_->begun(); }
 std::size_t Shard::subjects() const noexcept { return state_->subjects.size(); }
-std::size_t Shard::state_bytes() const noexcept { return state_->state_bytes; }
+std::size_t Shard::state_bytes() const {
+  state_->take_all_waiting();
+  return state_->state_bytes;
+}
 std::map<std::string, std::uint64_t> Shard::take_refused_jobs() { return std::exchange(state_->refused_jobs, {}); }
 std::size_t Shard::kept_for_restarts() const noexcept {
   return state_->marks.size() + state_->forgotten.size() + state_->forgotten_at.size();

@@ -46,13 +46,14 @@ class Shard {
   [[nodiscard]] std::vector<AlertTransition> firing() const;
   // Figures of at most `most` subjects in the order of their names, from the first one after `after` on.
   [[nodiscard]] std::vector<SubjectFigures> figures(std::string_view after, std::size_t most) const;
+  // Of samples that wait to be taken (at most five seconds of the log's clock) they do not tell yet.
   [[nodiscard]] const Counters& counters() const noexcept;
   [[nodiscard]] Time clock() const noexcept;
   [[nodiscard]] bool sealed() const noexcept;  // the seal and everything that it ends are judged
   [[nodiscard]] std::size_t subjects() const noexcept;
   // The state of all jobs, by an estimate that a restart and a replay make again: of an attempt 200 KiB, and of each
   // signal that came 12 KiB, and 1.25 KiB for each member of the level that owns it.
-  [[nodiscard]] std::size_t state_bytes() const noexcept;
+  [[nodiscard]] std::size_t state_bytes() const;
   // The jobs that were refused since the last call, with the number of their records that were dropped. "": of the jobs
   // beyond the first 100.
   [[nodiscard]] std::map<std::string, std::uint64_t> take_refused_jobs();

@@ -188,6 +188,7 @@ Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
       s.more_due = true;
       break;
     }
+    s.catch_up(*item);
     State::Judged& judged = item->second;
     Writer out{judged.saved_bytes + judged.saved_bytes / 8};
     out(1, s.next), out(2, judged.subject->clock(s.log.clock)), out(3, *judged.subject);

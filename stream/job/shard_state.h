@@ -12,6 +12,7 @@
 #include "stream/job/log_state.h"
 #include "stream/job/shard.h"
 #include "stream/job/subject.h"
+#include "stream/job/waiting_entries.h"
 
 namespace tocsin::stream {
 
@@ -54,6 +55,9 @@ struct Shard::State final : private PacksInUse {
     std::vector<Followers::value_type*> follows;  // the sources of its records
     Time look = never;                            // as it stands in `looks_` below
     std::size_t bytes = 0;                        // of its state, in `state_bytes`
+    WaitingEntries waiting;                       // that the subject has not taken yet
+    PackChange::Key waits_under{};                // the pack that judges them
+    std::size_t waits_at = 0;                     // its place in `waiting_items_`, if there are any
   };
   using Subjects = std::map<std::string, Judged, std::less<>>;
   struct ByTimeThenName {
@@ -82,6 +86,13 @@ struct Shard::State final : private PacksInUse {
   void forget_marks();
   void forget_packs();
   void follow_sources(Item& item);
+  // The subject takes its entries that wait. When it does makes no difference to it.
+  void take_waiting(Item& item);
+  // Does what has been put off of what was due.
+  void catch_up(Item& item);
+  void take_all_waiting() {
+    while (!waiting_items_.empty()) take_waiting(*waiting_items_.back());
+  }
 
   PackSource* packs;
   ShardOptions options;
@@ -120,7 +131,8 @@ struct Shard::State final : private PacksInUse {
   Result<void> load_own(Reader& in, std::set<std::string>& changed, Position& first);
   const Mark* place_to_read_from(Position at) const;
 
-  [[nodiscard]] std::map<std::string, std::uint64_t> by_name(std::uint64_t (Subject::*of)() const) const {
+  [[nodiscard]] std::map<std::string, std::uint64_t> by_name(std::uint64_t (Subject::*of)() const) {
+    for (Item& item : subjects) catch_up(item);
     std::map<std::string, std::uint64_t> all;
     for (const auto& [name, judged] : subjects) all[name] = (*judged.subject.*of)();
     return all;
@@ -139,8 +151,11 @@ struct Shard::State final : private PacksInUse {
   bool advance(Item& item, TickBudget& budget);
   [[nodiscard]] bool something_due() const { return !due_.empty() && due_.begin()->first <= log.clock; }
   bool advance_due(TickBudget& budget);
+  bool is_next(Item& item);
   bool advance_waiting(TickBudget& budget);
   bool apply(TickBudget& budget);
+  bool wait(Item& item);
+  void be_due(Item& item, Time at);
   void control(const ControlRecord& record);
   void gap(Item& item, Time from, Time to);
   void forget(Item& item);
@@ -170,8 +185,12 @@ struct Shard::State final : private PacksInUse {
   std::set<std::pair<Time, Item*>, ByTimeThenName> due_;  // the next of each subject that goes by the log's clock
   Followers followers_;                                   // those that do not
   std::set<std::pair<Time, Item*>, ByTimeThenName> looks_;
-  Items waiting_;           // to be advanced to their own clock after a control record
-  Item* recent_ = nullptr;  // whose record was read last: most often the next one's, too
+  std::vector<Item*> waiting_items_;  // of which entries wait
+  WaitingEntries::Room room_;
+  FirstDue first_due_;
+  Item* unfinished_ = nullptr;  // whose ticks took the budget
+  Items waiting_;               // to be advanced to their own clock after a control record
+  Item* recent_ = nullptr;      // whose record was read last: most often the next one's, too
 };
 
 }  // namespace tocsin::stream

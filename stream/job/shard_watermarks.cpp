@@ -54,6 +54,7 @@ void Shard::State::follow_watermarks(std::string_view moved) {
       backfill->follow(log.clock, log.watermarks, moved);
       continue;
     }
+    take_waiting(*item);
     judged.changed = true;
     const bool changed = judged.subject->follow(log.clock, log.watermarks, moved);
     look_after(*item, judged.subject->origins().next_change());

@@ -136,11 +136,16 @@ void Subject::apply(const Entry& entry, Time log_clock) {
     attempt->end(entry.attempt, end->time, entry.arrival, end_reason(*end));
 }
 
+bool Subject::goes_on(std::string_view attempt) const noexcept {
+  if (cluster() || rekeyed() || backfill_ || attempts_.size() != 1 || attempts_.front()->ended()) return false;
+  return attempt.empty() || attempts_.front()->has_name(attempt);
+}
+
 void Subject::gap(Time from, Time to) {
   for (const auto& attempt : attempts_) attempt->gap(from, to);
 }
 
-Time Subject::next_due() const {
+Time Subject::due_by(Time (Attempt::*of)() const) const {
   if (attempts_.empty()) {
     Time due = duplicates_.remembered_until();
     for (const auto& [name, until] : tombstones_) due = std::max(due, until);
@@ -152,7 +157,7 @@ Time Subject::next_due() const {
   if (sealed_) return clock_;
   Time due = never;
   for (const auto& attempt : attempts_) {
-    due = std::min(due, attempt->next_due());
+    due = std::min(due, ((*attempt).*of)());
     if (!attempt->ended()) due = std::min(due, noticed(*attempt));
   }
   if (const PackChange* change = job_.timeline->after(change_.key)) due = std::min(due, change->key.from);
@@ -216,6 +221,11 @@ bool Subject::advance_one(Attempt& attempt, Time clock, TickBudget& budget) {
   if (!attempt.advance(clock, budget)) return false;
   remember(attempt, clock);
   return true;
+}
+
+void Subject::settle() {
+  TickBudget none{0};  // no tick is put off
+  for (const auto& attempt : attempts_) (void)attempt->advance(clock_, none);
 }
 
 void Subject::pass(Time clock) {

@@ -34,12 +34,16 @@ class Subject {
   // An entry about it, to be applied after advance() to the clock at which it is read.
   void apply(const Entry& entry, Time log_clock);
   void gap(Time from, Time to);
-  [[nodiscard]] Time next_due() const;
+  // By when it has to be advanced.
+  [[nodiscard]] Time advance_by() const { return due_by(rekeyed() ? &Attempt::next_due : &Attempt::advance_by); }
   // Does all that is due up to and at `clock`; packs change on the way. False: the budget is spent first; call it
   // again.
   bool advance(Time clock, TickBudget& budget);
-  void pass(Time clock);  // the same where nothing is due
-  void seal();            // every attempt ends; advance() then judges each to its end
+  void pass(Time clock);  // the same before advance_by()
+  // By when, for what may be reported.
+  [[nodiscard]] Time reports_by() const { return due_by(&Attempt::reports_by); }
+  void settle();  // does what has been put off up to its clock
+  void seal();    // every attempt ends; advance() then judges each to its end
   // Its records came from other logs: it goes by their watermarks.
   [[nodiscard]] bool rekeyed() const noexcept { return !origins_.empty(); }
   [[nodiscard]] const Origins& origins() const noexcept { return origins_; }
@@ -47,6 +51,10 @@ class Subject {
   bool follow(Time log_clock, const Watermarks& watermarks, std::string_view moved);
   [[nodiscard]] Time clock(Time log_clock) const noexcept { return rekeyed() ? origins_.clock() : log_clock; }
   [[nodiscard]] bool begun() const noexcept { return started_ != 0; }
+  // Whether samples of this attempt belong to the only one that there is, and are judged by the log's clock.
+  [[nodiscard]] bool goes_on(std::string_view attempt) const noexcept;
+  // As the attempt says, where goes_on() does.
+  [[nodiscard]] Duration due_after(const SampleBlock& block) const { return attempts_.front()->due_after(block); }
   // Nothing is left to do, and nothing to remember.
   [[nodiscard]] bool forgotten() const noexcept;
   [[nodiscard]] const PackChange::Key& pack() const noexcept { return change_.key; }
@@ -90,6 +98,7 @@ class Subject {
   [[nodiscard]] Time noticed(const Attempt& attempt) const {
     return cluster() ? never : attempt.last_arrival() + unseen;
   }
+  [[nodiscard]] Time due_by(Time (Attempt::*of)() const) const;
   [[nodiscard]] Time due_of(const Attempt& attempt) const;
   bool advance_one(Attempt& attempt, Time clock, TickBudget& budget);
   void remember(Attempt& attempt, Time at);

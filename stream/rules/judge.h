@@ -72,6 +72,7 @@ class Judge final : private Leaves {
     if (over_) return expiry_;  // of alerts of the job
     return std::min(scheduler_.next(), facts_.end == never ? expiry_ : never);
   }
+  [[nodiscard]] std::span<const SignalId> triggers() const noexcept { return scheduler_.triggers(); }
   void perform(Time at);  // runs all that is due at this instant, which is next_due()
   [[nodiscard]] bool over() const noexcept { return over_; }  // "end" has run and the verdict is published
   [[nodiscard]] Time last_tick() const noexcept { return scheduler_.last_tick(); }

@@ -71,6 +71,7 @@ Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start)
       if (trigger.kind == Trigger::Kind::record) {
         const auto signal = static_cast<std::size_t>(trigger.signal);
         if (by_signal_.size() <= signal) by_signal_.resize(signal + 1);
+        if (by_signal_[signal].empty()) triggers_.push_back(trigger.signal);
         by_signal_[signal].push_back(index);
       }
       if (trigger.kind == Trigger::Kind::end) at_end_.push_back(index);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,8 @@ class Scheduler {
   Scheduler(const Pack& pack, std::string_view subject, Time start);
 
   void applied(SignalId signal, Time at);
+  // The signals whose records trigger rules.
+  [[nodiscard]] std::span<const SignalId> triggers() const noexcept { return triggers_; }
   void end(Time end);                                         // E
   [[nodiscard]] Time next() const noexcept { return next_; }  // the run_at of the next; never: there is none
   [[nodiscard]] Time next_tick() const noexcept;
@@ -76,6 +79,7 @@ class Scheduler {
   std::vector<std::uint32_t> places_;  // by rule, in the order of evaluation
   std::vector<Period> periods_;
   std::vector<std::vector<RuleIndex>> by_signal_;  // the rules that its records trigger
+  std::vector<SignalId> triggers_;                 // of which there are any
   std::vector<RuleIndex> at_end_;
   Duration longest_settle_{};
   std::map<std::pair<Time, Time>, std::vector<RuleIndex>> records_;  // (run_at, tick)

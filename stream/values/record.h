@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -45,6 +46,7 @@ struct SampleBlock {
   std::span<const std::string_view> texts;
   std::string_view source;      // the source that these records cover; empty: the signal's own
   std::string_view membership;  // the members as one byte string, as `layout`; empty: compare `members`
+  bool remembered = false;      // `members` and `membership` stay while the entry's `names` are held
 
   [[nodiscard]] std::size_t size() const noexcept { return times.size() * members.size() * signals.size(); }
   [[nodiscard]] bool has(std::size_t i) const noexcept { return present.empty() || (present[i / 8] >> (i % 8) & 1); }
@@ -105,7 +107,8 @@ enum class Position : std::uint64_t {};  // of an entry in its log: an offset, o
 
 enum class RecordKind : std::uint8_t { samples, line, event, coverage };
 
-// One log entry, decoded. Spans and views point into `Decoded`'s own buffer and last one call.
+// One log entry, decoded. Spans and views point into the decoder's own buffer and last one call, except for what lies
+// in `names`.
 struct Entry {
   Position position{};
   Position next{};  // where reading continues after it
@@ -131,6 +134,9 @@ struct Entry {
   // samples, lines, other events, coverage. The job's end is last, wherever it stands.
   std::span<const RecordKind> order;
   std::uint32_t rejected_blocks = 0;  // torn or malformed; the rest of the entry is valid
+  // What the layouts and signals of its blocks lie in, and members that are remembered. Who keeps them for longer holds
+  // it; null: they last one call, too.
+  const std::shared_ptr<const void>* names = nullptr;
 };
 
 // Each block of samples, line, event and coverage record in the entry's order.

@@ -78,6 +78,12 @@ bool History::wants(SignalId signal) const noexcept {
 }
 
 Time History::next_due() const noexcept { return state_->due; }
+Time History::next_due(std::span<const SignalId> signals) const noexcept {
+  Time due = never;
+  for (const SignalId id : signals) due = std::min(due, state_->dues[index(id)]);
+  for (const std::uint32_t id : state_->retention->of_steps) due = std::min(due, state_->dues[id]);
+  return due;
+}
 
 void History::settle(Time clock, const std::function<void(const Applied&)>& applied) {
   State& s = *state_;

@@ -102,6 +102,8 @@ class History {
 
   // The earliest clock at which a row closes or a record is applied; never: nothing is pending.
   [[nodiscard]] Time next_due() const noexcept;
+  // Of these signals, and of those of which one value of a step counts: the first that is applied.
+  [[nodiscard]] Time next_due(std::span<const SignalId> signals) const noexcept;
   // Closes rows and applies points and events that are due at `clock`, in the order of docs/semantics.md, and reports
   // each that was applied. Call it at each instant at which something is due (next_due), before the ticks of that
   // instant and after all earlier ones: windows then drop what no later tick can see. Costs nothing if nothing is due.

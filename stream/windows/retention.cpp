@@ -45,6 +45,8 @@ Retention::Retention(const Graph& graph, std::span<const NodeId> reductions, std
   }
   for (std::uint32_t id = 0; id < wanted.size(); ++id)
     if (wanted[id] && table->all()[id].kind == SignalKind::liveness) liveness.push_back(id);
+  for (std::uint32_t id = 0; id < wanted.size(); ++id)
+    if (wanted[id] && table->all()[id].owner == Level::job && table->all()[id].points) of_steps.push_back(id);
 }
 
 Retention Retention::rows() const {

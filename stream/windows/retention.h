@@ -35,6 +35,7 @@ struct Retention {
   std::vector<std::vector<Asked>> asked;   // by id
   std::vector<bool> wanted;                // by id
   std::vector<std::uint32_t> liveness;     // ids of this kind
+  std::vector<std::uint32_t> of_steps;     // ids of the job's that count points: of a step's values the first counts
   std::optional<std::uint32_t> step, gap;  // ids: step_gap is made from step
   bool rows_only = false;
 };

@@ -134,7 +134,7 @@ TEST_CASE("a rank beyond the limit is counted, and the others of its block are r
     return job;
   };
   const auto with = read({0, 1, stream::Topology::most_ranks, 2}), without = read({0, 1, 2});
-  CHECK(with->shard.counters().member_limit == 29);
+  CHECK(with->counted().member_limit == 29);
   CHECK(without->shard.counters().member_limit == 0);
   CHECK(with->last("hot", 1) == Truth::no);
   CHECK(with->last("hot", 3) == Truth::yes);

@@ -73,12 +73,12 @@ TEST_CASE("one node's record that is copied to two jobs reaches both, and a copy
     watermark(log, "node/0", i, i);
     log.beats(i, i);
   }
-  CHECK(log.shard.counters().samples == 78);
-  CHECK(log.shard.counters().duplicates == 0);
+  CHECK(log.counted().samples == 78);
+  CHECK(log.counted().duplicates == 0);
   CHECK(log.collector.transitions.size() == 2);
   heat(log, "a", 40, 90, Origin{"node/0", 39, 39});
-  CHECK(log.shard.counters().samples == 78);
-  CHECK(log.shard.counters().duplicates == 1);
+  CHECK(log.counted().samples == 78);
+  CHECK(log.counted().duplicates == 1);
 }
 
 TEST_CASE("a producer's entry that comes twice counts once, also after others, and is known again a day later") {
@@ -93,15 +93,15 @@ TEST_CASE("a producer's entry that comes twice counts once, also after others, a
   };
   for (std::uint64_t i = 1; i < 100; ++i) numbered(i, static_cast<double>(i));
   numbered(50, 100), numbered(99, 100);
-  CHECK(log.shard.counters().duplicates == 2);
+  CHECK(log.counted().duplicates == 2);
   numbered(5000, 101);
   numbered(5000 - 1024, 102);  // too far behind to tell
-  CHECK(log.shard.counters().duplicates == 3);
+  CHECK(log.counted().duplicates == 3);
   numbered(5000 - 1023, 103);
-  CHECK(log.shard.counters().duplicates == 3);
+  CHECK(log.counted().duplicates == 3);
   for (double s = 200; s < 200 + day; s += 3600) heat(log, "a", s, 1);  // the job goes on, this producer does not
   numbered(5000, 103 + day);
-  CHECK(log.shard.counters().duplicates == 3);
+  CHECK(log.counted().duplicates == 3);
 }
 
 TEST_CASE("a producer's numbers are remembered for a day, and an epoch that is over is not read again") {
@@ -113,7 +113,7 @@ TEST_CASE("a producer's numbers are remembered for a day, and an epoch that is o
     const EntryBuilder::Value values[] = {{"heat", 1, {}, false}};
     b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
     log.consume(b.entry(), s);
-    return log.shard.counters().duplicates;
+    return log.counted().duplicates;
   };
   CHECK(numbered(1, 7, 1) == 0);
   for (double s = 600; s < day - 600; s += 600) heat(log, "a", s, 1);
@@ -164,10 +164,10 @@ TEST_CASE("an arrival at the source that is a day behind the log, or ten minutes
   log.beats(2 * day, 2 * day);
   heat(log, "a", 2 * day, 1, Origin{"node/0", 1, day});
   heat(log, "a", 2 * day, 1, Origin{"node/0", 2, 2 * day + 600});
-  CHECK(log.shard.counters().corrected_arrivals == 0);
+  CHECK(log.counted().corrected_arrivals == 0);
   heat(log, "a", 2 * day, 1, Origin{"node/0", 3, day - 1});
   heat(log, "a", 2 * day, 1, Origin{"node/0", 4, 2 * day + 601});
-  CHECK(log.shard.counters().corrected_arrivals == 2);
+  CHECK(log.counted().corrected_arrivals == 2);
 }
 
 TEST_CASE("a re-keyed record moves neither the log's clock nor another job") {
@@ -197,10 +197,10 @@ TEST_CASE("a finished job is forgotten a day after its end, and room is for the 
   };
   run("a", 0), run("b", 10), run("c", 20);
   CHECK(log.shard.subjects() == 2);
-  CHECK(log.shard.counters().state_limit == 3);
+  CHECK(log.counted().state_limit == 3);
   for (double s = 60; s < 1000; s += 60) log.beats(s, s);
   heat(log, "a", 1000, 1);  // a stray
-  CHECK(log.shard.counters().strays == 1);
+  CHECK(log.counted().strays == 1);
   auto sections = log.shard.take_sections(true);
   CHECK(sections.contains("a"));
   log.beats(2 + day - 1, 2 + day - 1);
@@ -211,7 +211,7 @@ TEST_CASE("a finished job is forgotten a day after its end, and room is for the 
   CHECK(sections.at("a").empty());
   run("c", 13 + day + 1);
   CHECK(log.shard.subjects() == 1);
-  CHECK(log.shard.counters().state_limit == 3);
+  CHECK(log.counted().state_limit == 3);
 }
 
 TEST_CASE("the record at which a job is forgotten begins it anew") {
@@ -223,8 +223,8 @@ TEST_CASE("the record at which a job is forgotten begins it anew") {
   heat(log, "a", 3 * day, 90);
   heat(log, "a", 3 * day + 1, 90);
   CHECK(log.shard.subjects() == 1);
-  CHECK(log.shard.counters().strays == 0);
-  CHECK(log.shard.counters().samples == 3);
+  CHECK(log.counted().strays == 0);
+  CHECK(log.counted().samples == 3);
 }
 
 TEST_CASE("a log that is judged without restarts keeps nothing for one, and gives the same") {
@@ -258,7 +258,7 @@ TEST_CASE("strays of an attempt that nobody ended are swallowed for a day after 
   log.beats(1 + day + 300, 1 + day + 300);  // unseen for a day: it has ended
   REQUIRE(log.collector.verdicts.size() == 1);
   heat(log, "a", 2 * day - 100, 1);
-  CHECK(log.shard.counters().strays == 1);
+  CHECK(log.counted().strays == 1);
   log.beats(2 * day + 2, 2 * day + 2);
   CHECK(log.shard.subjects() == 0);
 }
@@ -331,9 +331,9 @@ TEST_CASE("beats more than five seconds apart are a gap") {
   SmallJob log{heat_pack()};
   log.beats(0, 3);
   log.beats(8, 8);
-  CHECK(log.shard.counters().gaps == 0);
+  CHECK(log.counted().gaps == 0);
   log.beats(13.5, 13.5);
-  CHECK(log.shard.counters().gaps == 1);
+  CHECK(log.counted().gaps == 1);
 }
 
 TEST_CASE("a shard that runs one tick a call ends with the same as one that runs all") {

@@ -89,7 +89,7 @@ TEST_CASE("a block in a unit of another kind is refused and counted, and still p
     CAPTURE(signal);
     SmallJob job{units_pack()};
     feed(job, signal, unit, 0);
-    CHECK(job.shard.counters().unit_mismatch == (unit == std::string_view{"text"} ? 0 : 59));
+    CHECK(job.counted().unit_mismatch == (unit == std::string_view{"text"} ? 0 : 59));
     CHECK(job.last("slow", 1) == Truth::unknown);
     CHECK(job.last("full", 1) == Truth::unknown);
     CHECK(job.last("half", 1) == Truth::unknown);
@@ -118,7 +118,7 @@ TEST_CASE(
   const EntryBuilder::Value values[] = {{"busy", 0.5, {}, false}, {"memory", 5, {}, false}};
   for (std::uint32_t rank = 0; rank < 2; ++rank) b.sample(SmallJob::at(1010), EntryBuilder::rank(rank), values);
   job.consume(b, 1002);
-  CHECK(job.shard.counters().corrected_times == 5);
+  CHECK(job.counted().corrected_times == 5);
 }
 
 TEST_CASE("a rank that has exited is expected no more: it is neither silent nor does anybody wait for it") {
@@ -303,7 +303,7 @@ TEST_CASE("a number is no text: it names none of those that came with it") {
     job.beats(s, s);
   }
   CHECK(job.last("evaluates", 0) == Truth::unknown);
-  CHECK(job.shard.counters().unit_mismatch == 59);
+  CHECK(job.counted().unit_mismatch == 59);
   SmallJob texts{texts_pack()};
   for (double s = 1; s < 60; ++s) {
     EntryBuilder b;

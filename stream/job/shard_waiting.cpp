@@ -1,0 +1,65 @@
+// Subjects whose entries wait, and what is put off until a tick reads it: see WaitingEntries and Attempt::advance_by.
+#include <algorithm>
+#include <vector>
+
+#include "stream/job/shard_state.h"
+
+namespace tocsin::stream {
+
+// Entries of samples alone can wait until the first moment at which they may make something due.
+bool Shard::State::wait(Item& item) {
+  Judged& judged = item.second;
+  if (judged.due <= log.clock || judged.due == never || !WaitingEntries::can_wait(*entry_)) return false;
+  const bool first = judged.waiting.empty();
+  if (first ? !judged.subject->goes_on(entry_->attempt) : entry_->attempt != judged.waiting.attempt()) return false;
+  if (first) judged.waits_under = judged.subject->pack();
+  const Time due = first_due_.of(*entry_, judged.waits_under,
+                                 [&](const SampleBlock& block) { return judged.subject->due_after(block); });
+  if (due <= log.clock) return false;
+  judged.waiting.add(*entry_, log.clock, room_);
+  if (first) judged.waits_at = waiting_items_.size(), waiting_items_.push_back(&item);
+  judged.changed = true;
+  if (due < judged.due) be_due(item, due);
+  if (judged.waiting.full()) take_waiting(item);
+  if (room_.full()) take_all_waiting();
+  return true;
+}
+
+void Shard::State::take_waiting(Item& item) {
+  Judged& judged = item.second;
+  if (judged.waiting.empty()) return;
+  Item& last = *waiting_items_.back();
+  waiting_items_[last.second.waits_at = judged.waits_at] = &last;
+  waiting_items_.pop_back();
+  judged.waiting.take_all(room_, [&](const Entry& entry, Time clock) {
+    judged.subject->pass(clock);
+    judged.subject->apply(entry, clock);
+  });
+  measure(item);
+  schedule(item);
+}
+
+void Shard::State::catch_up(Item& item) {
+  take_waiting(item);
+  Judged& judged = item.second;
+  if (judged.due == never || judged.subject->backfill()) return;
+  const bool more_due = judged.due <= log.clock;  // such as a pack that is in force now
+  if (!more_due) judged.subject->pass(log.clock);
+  judged.subject->settle();
+  if (!more_due) schedule(item);
+}
+
+// Whether the subject, the first in due_, has to be advanced before all others. They do so in the order in which
+// something was due that may be reported, whatever waits and is put off: else it takes its place in that order, or is
+// not due any more.
+bool Shard::State::is_next(Item& item) {
+  take_waiting(item);
+  Judged& judged = item.second;
+  if (judged.due > log.clock) return false;
+  const Time due = judged.subject->reports_by();
+  if (due > log.clock || due == judged.due) return true;
+  be_due(item, due);
+  return false;
+}
+
+}  // namespace tocsin::stream

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "stream/job/pack_timeline.h"
+#include "stream/values/record.h"
+
+namespace tocsin::stream {
+
+// Entries of samples that a subject has not taken yet. A subject that takes a second's entries together has its state
+// in the cache for all of them but the first. Copies of the entries, in the order in which they came, with the log's
+// clock at each. Owned by its Shard; of one subject.
+class WaitingEntries {
+ public:
+  // The memory that the entries of all subjects of a shard wait in, in blocks that are used again.
+  class Room {
+   public:
+    struct Block {
+      std::unique_ptr<Block> next;
+      std::size_t used = 0;
+      alignas(std::max_align_t) std::byte bytes[4'096 - 32];
+    };
+    [[nodiscard]] std::unique_ptr<Block> take();
+    void give_back(std::unique_ptr<Block> blocks);
+    [[nodiscard]] bool full() const noexcept { return in_use_ > most_in_use; }
+
+   private:
+    static constexpr std::size_t most_in_use = 65'536, most_free = 4'096;  // 256 MiB, 16 MiB
+
+    std::unique_ptr<Block> free_;
+    std::size_t count_ = 0, in_use_ = 0;  // of those that are free, and of the others
+  };
+
+  // Whether the entry has samples alone, few of them, and can be kept.
+  [[nodiscard]] static bool can_wait(const Entry& entry) noexcept;
+
+  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+  // More would drive what the subject has out of the cache.
+  [[nodiscard]] bool full() const noexcept { return count_ >= most_blocks; }
+  // Of the entries, which all have the same.
+  [[nodiscard]] std::string_view attempt() const noexcept { return first_->entry.attempt; }
+  void add(const Entry& entry, Time clock, Room& room);
+  // Calls see(entry, clock) for each, and has none after that.
+  template <class See>
+  void take_all(Room& room, See&& see) {
+    for (const Waiting* one = first_; one != nullptr; one = one->next) see(one->entry, one->clock);
+    first_ = last_ = nullptr;
+    names_.clear();
+    count_ = 0;
+    room.give_back(std::move(blocks_));
+  }
+
+ private:
+  static constexpr std::size_t most_blocks = 64;
+  struct Waiting {
+    Entry entry;
+    Time clock;
+    Waiting* next = nullptr;
+  };
+  template <class T>
+  T* place(std::size_t count, Room& room);
+  template <class T>
+  std::span<const T> copy(std::span<const T> from, Room& room);
+  std::string_view copy(std::string_view from, Room& room);
+  SampleBlock copy(const SampleBlock& from, Room& room);
+
+  Waiting *first_ = nullptr, *last_ = nullptr;
+  std::size_t count_ = 0;                           // of blocks_
+  std::unique_ptr<Room::Block> blocks_;             // the one that is being filled first
+  std::vector<std::shared_ptr<const void>> names_;  // that the entries point into
+};
+
+// How soon an entry of samples can make something due. Looked up once for each layout, until the pack changes. Owned by
+// a Shard.
+class FirstDue {
+ public:
+  // `look_up(block)`: how long after the time of a value of the block that is, in the pack that judges the entry, which
+  // `pack` names.
+  template <class LookUp>
+  [[nodiscard]] Time of(const Entry& entry, const PackChange::Key& pack, LookUp&& look_up) {
+    if (pack_ != pack || names_ != *entry.names) known_.clear(), pack_ = pack, names_ = *entry.names;
+    Time due = never;
+    for (const SampleBlock& block : entry.samples) {
+      auto known = known_.find(block.layout.data());
+      if (known == known_.end()) known = known_.emplace(block.layout.data(), look_up(block)).first;
+      for (const Time time : block.times) due = std::min(due, std::min(time, entry.arrival) + known->second);
+    }
+    return due;
+  }
+
+ private:
+  PackChange::Key pack_{};
+  std::shared_ptr<const void> names_;                // that the layouts lie in
+  std::unordered_map<const char*, Duration> known_;  // by where a layout lies
+};
+
+}  // namespace tocsin::stream
