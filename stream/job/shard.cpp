@@ -68,7 +68,7 @@ Shard::State::Item* Shard::State::subject(std::string_view name) {
   if (const auto gone = forgotten_at.find(name); gone != forgotten_at.end() && entry_->position < gone->second)
     return nullptr;
   if (options.shards > 1 && murmur2(name) % options.shards != options.shard) return nullptr;
-  take_all_waiting();  // what they add to the state counts
+  if (state_bytes < options.most_state) take_all_waiting();  // what they add to the state counts
   if (name != cluster_subject && !room_for(name)) return nullptr;
   Judged judged;
   judged.subject = std::make_unique<Subject>(std::string{name}, job);
@@ -348,10 +348,7 @@ const Counters& Shard::counters() const noexcept { return state_->counters; }
 Time Shard::clock() const noexcept { return state_->log.clock; }
 bool Shard::sealed() const noexcept { return state_->log.sealed && !state_->begun(); }
 std::size_t Shard::subjects() const noexcept { return state_->subjects.size(); }
-std::size_t Shard::state_bytes() const {
-  state_->take_all_waiting();
-  return state_->state_bytes;
-}
+std::size_t Shard::state_bytes() const noexcept { return state_->state_bytes; }
 std::map<std::string, std::uint64_t> Shard::take_refused_jobs() { return std::exchange(state_->refused_jobs, {}); }
 std::size_t Shard::kept_for_restarts() const noexcept {
   return state_->marks.size() + state_->forgotten.size() + state_->forgotten_at.size();

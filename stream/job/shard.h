@@ -52,8 +52,8 @@ class Shard {
   [[nodiscard]] bool sealed() const noexcept;  // the seal and everything that it ends are judged
   [[nodiscard]] std::size_t subjects() const noexcept;
   // The state of all jobs, by an estimate that a restart and a replay make again: of an attempt 200 KiB, and of each
-  // signal that came 12 KiB, and 1.25 KiB for each member of the level that owns it.
-  [[nodiscard]] std::size_t state_bytes() const;
+  // signal that came 12 KiB, and 1.25 KiB for each member of the level that owns it. Without what waits.
+  [[nodiscard]] std::size_t state_bytes() const noexcept;
   // The jobs that were refused since the last call, with the number of their records that were dropped. "": of the jobs
   // beyond the first 100.
   [[nodiscard]] std::map<std::string, std::uint64_t> take_refused_jobs();
