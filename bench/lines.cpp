@@ -138,13 +138,12 @@ std::size_t bytes(const std::vector<std::string>& all) {
   return size;
 }
 
-void bare_scan(benchmark::State& state) {
+void scan(benchmark::State& state, const std::vector<std::string>& all) {
   std::vector<std::string> texts;
   for (const auto& definition : definitions().definitions)
     for (const std::string& line : definition.lines) texts.push_back(definition.scan.empty() ? line : definition.scan);
   std::vector<dsl::text::Scanner::Refusal> refused;
   const auto scanner = dsl::text::Scanner::compile(texts, refused);
-  const auto all = lines(static_cast<double>(state.range(0)) / 100);
   auto scratch = scanner->make_scratch();
   std::vector<std::uint32_t> found;
   std::size_t matches = 0;
@@ -159,6 +158,8 @@ void bare_scan(benchmark::State& state) {
       100.0 * static_cast<double>(matches) / static_cast<double>(state.iterations() * all.size());
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * bytes(all)));
 }
+
+void bare_scan(benchmark::State& state) { scan(state, lines(static_cast<double>(state.range(0)) / 100)); }
 
 void extraction(benchmark::State& state) {
   const auto compiled = dsl::text::compile(definitions().definitions);
@@ -186,14 +187,16 @@ void extraction(benchmark::State& state) {
 }
 
 // Logs of others, each by an extractor of its own.
-std::vector<std::vector<std::string>> wild_logs() {
+using Folders = std::vector<const char*>;
+std::vector<std::vector<std::string>> logs_in(const Folders& folders) {
   const char* asked = std::getenv("TOCSIN_CORPORA");
   const std::filesystem::path corpora = asked ? asked : std::filesystem::path(TOCSIN_SOURCE_DIR) / "../shared/corpora";
   std::vector<std::vector<std::string>> logs;
-  for (const char* folder : {"wild", "wild2"}) {
+  for (const char* folder : folders) {
     std::error_code none;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(corpora / folder, none)) {
-      if (entry.path().extension() != ".log" && entry.path().extension() != ".txt") continue;
+      const auto extension = entry.path().extension();
+      if (extension != ".log" && extension != ".txt" && extension != ".out") continue;
       std::ifstream in(entry.path(), std::ios::binary);
       auto& log = logs.emplace_back();
       for (std::string line; std::getline(in, line);) log.push_back(std::move(line));
@@ -202,9 +205,9 @@ std::vector<std::vector<std::string>> wild_logs() {
   return logs;
 }
 
-void wild(benchmark::State& state) {
+void wild(benchmark::State& state, const Folders& folders) {
   const auto compiled = dsl::text::compile(definitions().definitions);
-  const auto logs = wild_logs();
+  const auto logs = logs_in(folders);
   if (logs.empty()) return state.SkipWithError("no logs: name their folder in TOCSIN_CORPORA");
   Counted out;
   std::size_t lines = 0;
@@ -226,7 +229,17 @@ void wild(benchmark::State& state) {
   state.counters["made/line"] = static_cast<double>(out.count) / static_cast<double>(lines);
 }
 
-BENCHMARK(wild)->Unit(benchmark::kMillisecond);
+void bare_wild(benchmark::State& state, const Folders& folders) {
+  std::vector<std::string> all;
+  for (const auto& log : logs_in(folders)) all.insert(all.end(), log.begin(), log.end());
+  if (all.empty()) return state.SkipWithError("no logs: name their folder in TOCSIN_CORPORA");
+  scan(state, all);
+}
+
+BENCHMARK_CAPTURE(bare_wild, wild, Folders{"wild", "wild2"})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bare_wild, bigscience, Folders{"bigscience"})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(wild, wild, Folders{"wild", "wild2"})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(wild, bigscience, Folders{"bigscience"})->Unit(benchmark::kMillisecond);
 BENCHMARK(bare_scan)->Arg(0)->Arg(1)->Arg(100)->Unit(benchmark::kMillisecond);
 BENCHMARK(extraction)->Arg(0)->Arg(1)->Arg(100)->Unit(benchmark::kMillisecond);
 
