@@ -76,7 +76,7 @@ class TestHttp(unittest.TestCase):
     def test_a_record_that_the_service_will_never_take_is_left_out_and_named_and_the_rest_is_sent(self):
         for status in (400, 413):
             found, printed = self.sent(lambda messages, _, status=status: (status, REFUSAL) if any(b"poison" in m for m in messages) else (200, b"{}"))
-            self.assertEqual(found, ["one", "three"])
+            self.assertEqual(found, ["one", "three"], printed)
             self.assertEqual(printed.count("a record is left out"), 1)
             self.assertNotIn("not sent; later", printed)
 
