@@ -266,11 +266,10 @@ bool Shard::State::apply(TickBudget& budget) {
     if (Subject::Backfill* backfill = judged.subject->backfill()) {
       backfill->read(*entry_, log.clock);
     } else if (!wait(*of)) {
-      take_waiting(*of);
       // A job that begins with a re-keyed record never goes by the log's clock.
       const bool by_log = entry_->origin_source.empty() || judged.subject->begun();
       if (by_log && !advance(*of, budget)) return false;
-      catch_up(*of);  // what has come later finds it done
+      catch_up(*of);  // the entry may find it done, or end the attempt
       judged.subject->apply(*entry_, log.clock);
       judged.changed = true;
       measure(*of);

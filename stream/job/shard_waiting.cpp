@@ -1,7 +1,4 @@
 // Subjects whose entries wait, and what is put off until a tick reads it: see WaitingEntries and Attempt::advance_by.
-#include <algorithm>
-#include <vector>
-
 #include "stream/job/shard_state.h"
 
 namespace tocsin::stream {
@@ -49,9 +46,8 @@ void Shard::State::catch_up(Item& item) {
   if (!more_due) schedule(item);
 }
 
-// Whether the subject, the first in due_, has to be advanced before all others. They do so in the order in which
-// something was due that may be reported, whatever waits and is put off: else it takes its place in that order, or is
-// not due any more.
+// Whether the first subject in due_ is the next to advance. Subjects advance in the order of when something became due
+// that may be reported, whatever waits or is put off. Otherwise takes its place in that order, or is no longer due.
 bool Shard::State::is_next(Item& item) {
   take_waiting(item);
   Judged& judged = item.second;
