@@ -330,3 +330,59 @@ TEST_CASE("each value of a step that triggers a rule does, also where it is due 
   }
   CHECK(job.answers["high"].size() == 19);
 }
+
+TEST_CASE("a point that triggers a rule is judged when it is due, not when others are that are put off") {
+  SmallJob job{SmallJob::load(
+      R"lua(signals { pt = { kind = "gauge", unit = "none", owner = "rank", points = true, lateness = "1s" } })lua",
+      R"lua(
+      rule "each" { summary = "s", shows = "rank {rank}", per = "rank", every = { "pt" }, needs = { pt = signal "pt" { over = 4, least = 1 } },
+        evaluate = function(job) return job.pt:last():above(5) end })lua")};
+  for (double s = 1; s < 20; s += 3) {
+    EntryBuilder b;
+    b.sample(SmallJob::at(s), EntryBuilder::rank(0), std::array{EntryBuilder::Value{"pt", 9.0, {}, false}});
+    job.consume(b, s);
+    const std::size_t before = job.answers["each"].size();
+    job.beats(s + 0.9, s + 0.9);
+    CHECK(job.answers["each"].size() == before);
+    job.beats(s + 1.1, s + 1.1);
+    CHECK(job.answers["each"].size() == before + 1);
+  }
+}
+
+TEST_CASE("jobs report at one entry in the order in which their ticks were due, also a tick at a time") {
+  const auto pack = SmallJob::load(heat_signals, R"lua(
+      rule "hot" { summary = "s", shows = "rank {rank}", per = "rank", every = "30s", needs = { x = signal "x" { over = "60s" } },
+        evaluate = function(job) return job.x:last():above(5) end })lua");
+  const auto judge = [&](std::size_t most_ticks) {
+    Collector collector;
+    stream::Shard shard{pack, nullptr, collector, {}};
+    schemas::Decoder decoder;
+    std::uint64_t position = 0;
+    const auto put = [&](const std::string& name, double s) {
+      EntryBuilder b;
+      b.about(name);
+      b.sample(SmallJob::at(s), EntryBuilder::rank(0), std::array{EntryBuilder::Value{"x", 9.0, {}, false}});
+      const auto bytes = schemas::encode(b.entry());
+      ++position;
+      const auto entry = decoder.decode(bytes, static_cast<stream::Position>(position),
+                                        static_cast<stream::Position>(position + 1), SmallJob::at(s));
+      while (!shard.consume(**entry, most_ticks)) {}
+    };
+    for (const double s : {1.0, 1.5, 1.9})
+      for (int n = 0; n < 30; ++n) put("job-" + std::to_string(n), s);
+    put("another", 7200);
+    return collector.transitions;
+  };
+  const auto whole = judge(stream::Shard::all_ticks), sliced = judge(1);
+  REQUIRE(whole.size() >= 60);  // each fires, and resolves
+  std::vector<std::string> names, sliced_names;
+  std::vector<stream::Time> firing;
+  for (const auto& one : whole) {
+    names.push_back(one.subject + " " + std::to_string(one.number));
+    if (one.state == stream::AlertState::firing) firing.push_back(one.at);
+  }
+  for (const auto& one : sliced) sliced_names.push_back(one.subject + " " + std::to_string(one.number));
+  CHECK(std::is_sorted(firing.begin(), firing.end()));
+  CHECK(firing.front() < firing.back());
+  CHECK(sliced_names == names);
+}
