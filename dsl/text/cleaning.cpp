@@ -29,6 +29,12 @@ std::size_t sequence_length(std::string_view text) {
 
 }  // namespace
 
+bool has_controls(std::string_view text) noexcept {
+  unsigned char any = 0;
+  for (const char c : text) any |= static_cast<unsigned char>(c) < ' ' && c != '\t';
+  return any != 0;
+}
+
 std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& pieces) {
   pieces.clear();
   std::size_t dropped = 0;

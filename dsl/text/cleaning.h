@@ -10,6 +10,10 @@ namespace tocsin::dsl::text {
 inline constexpr std::size_t longest_line = 64 * 1024;
 inline constexpr std::size_t most_pieces = 64;
 
+// Whether the text has control characters other than tabs. Most lines have none: they need no split_pieces(),
+// without_utf16() or without_colours().
+[[nodiscard]] bool has_controls(std::string_view text) noexcept;
+
 // The parts of a line between carriage returns or runs of backspaces, as progress bars overwrite themselves: those that
 // are not blank, at most the last `most_pieces`. Returns how many were dropped.
 std::size_t split_pieces(std::string_view line, std::vector<std::string_view>& pieces);

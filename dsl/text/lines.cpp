@@ -112,6 +112,10 @@ void Lines::line(const LineRecord& line, Time arrival, Extracted& out) {
     ++counters_.cut_lines;
     text = text.substr(0, longest_line);
   }
+  if (!has_controls(text)) {
+    take_plain(text, line, arrival, out);
+    return;
+  }
   text = without_utf16(text, narrow_);
   if (text.empty() || (!std::memchr(text.data(), '\r', text.size()) && !std::memchr(text.data(), '\b', text.size()))) {
     take(text, line, arrival, out);
@@ -122,7 +126,10 @@ void Lines::line(const LineRecord& line, Time arrival, Extracted& out) {
 }
 
 void Lines::take(std::string_view text, const LineRecord& line, Time arrival, Extracted& out) {
-  text = without_colours(text, clean_);
+  take_plain(without_colours(text, clean_), line, arrival, out);
+}
+
+void Lines::take_plain(std::string_view text, const LineRecord& line, Time arrival, Extracted& out) {
   const std::size_t end = end_of_bar(text);
   take_clean(text.substr(0, end), line, arrival, out);
   if (end < text.size()) take_clean(text.substr(end), line, arrival, out);
@@ -156,6 +163,7 @@ void Lines::apply(const Piece& piece, Extracted& out) {
   const Rule* joined = open_.none() ? nullptr : join(piece, out);
   bool parsed = joined && joined->kind == Definition::Kind::parser;
   std::uint32_t matched = no_rule;
+  Captures captures;
   for (const std::uint32_t id : found_) {
     const Expression& expression = expressions_->expression(id);
     if (expression.rule == matched) continue;  // another line of the same rule has matched
@@ -163,7 +171,6 @@ void Lines::apply(const Piece& piece, Extracted& out) {
     if (rule.kind == Definition::Kind::parser && parsed) continue;
     // A line within a record is reported by the record.
     if (joined && (joined == &rule || (!rule.event.empty() && rule.event == joined->event))) continue;
-    Captures captures;
     if (!expression.match(piece.body, captures, workspace_->shapes)) {
       ++counters_.unconfirmed;
       continue;

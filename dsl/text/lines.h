@@ -59,6 +59,7 @@ class Lines final : public stream::Extractor {
     stream::Time time{}, arrival{};
   };
   void take(std::string_view text, const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out);
+  void take_plain(std::string_view text, const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out);
   void take_clean(std::string_view text, const stream::LineRecord& line, stream::Time arrival, stream::Extracted& out);
   void apply(const Piece& piece, stream::Extracted& out);
   // Joins the piece to the open record that it continues, and closes the record if this is its last line. Null: it

@@ -232,6 +232,8 @@ bool take_form(Cursor& cursor, std::string_view form) {
 }
 
 bool take_logger(Cursor& cursor, bool begins) {
+  const char first = cursor.peek();
+  if (first != '|' && first != '-' && first != '[' && !(first >= 'A' && first <= 'Z')) return false;
   return std::any_of(std::begin(logger_forms), std::end(logger_forms),
                      [&](const LoggerForm& of) { return (!begins || of.begins) && take_form(cursor, of.form); });
 }
