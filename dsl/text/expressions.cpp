@@ -145,8 +145,8 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
                                                         DatabaseStore* store) {
   const std::size_t before = problems.size();
   auto set = std::make_shared<Expressions>();
-  std::array<std::vector<std::string>, 2> texts;  // of the scans
-  std::map<std::string, std::size_t> place_of;    // in the texts
+  std::array<std::vector<std::string>, 2> texts;               // of the scans
+  std::array<std::map<std::string, std::size_t>, 2> place_of;  // in the texts
   std::map<std::pair<int, std::string>, const Definition*> named;
   std::uint32_t regexes = 0;
   for (const Definition& definition : definitions) {
@@ -170,13 +170,20 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
       expression.captures = reading.expression(line, "line");
       if (!expression.captures || !reading.number_groups(*expression.captures, expression.capture_of)) continue;
       const std::string& scanned = definition.scan.empty() ? line : definition.scan;
-      const bool alike =
-          definition.scan.empty() ? expression.captures->digits_alike : treats_digits_alike(for_capturing(scanned));
-      const std::size_t which = alike ? 0 : 1;
-      auto& scanned_for = set->scans_[which].scanned_for;
-      const auto [place, is_new] = place_of.try_emplace(scanned, scanned_for.size());
-      if (is_new) texts[which].push_back(scanned), scanned_for.emplace_back();
-      scanned_for[place->second].push_back(static_cast<std::uint32_t>(set->expressions_.size()));
+      const auto id = static_cast<std::uint32_t>(set->expressions_.size());
+      const auto scan_for = [&](std::size_t which, const std::string& text, std::uint32_t found) {
+        auto& scanned_for = set->scans_[which].scanned_for;
+        const auto [place, is_new] = place_of[which].try_emplace(text, scanned_for.size());
+        if (is_new) texts[which].push_back(text), scanned_for.emplace_back();
+        scanned_for[place->second].push_back(found);
+      };
+      if (treats_digits_alike(for_capturing(scanned))) {
+        scan_for(0, scanned, id);
+      } else {
+        scan_for(1, scanned, id);
+        if (const auto alike = with_digits_alike(scanned)) scan_for(0, *alike, id | any_digits);
+        else set->always_both_ = true;
+      }
       set->expressions_.push_back(std::move(expression));
     }
     Rule& rule = set->rules_.emplace_back();
@@ -210,12 +217,14 @@ std::shared_ptr<const Expressions> Expressions::compile(std::span<const Definiti
   }
   if (problems.size() != before) return nullptr;
 
-  for (std::size_t which = 0; which < texts.size(); ++which) {
+  for (const std::size_t which : {1, 0}) {
     std::vector<Scanner::Refusal> refused;
     Expressions::Scan& scan = set->scans_[which];
     scan.scanner = Scanner::compile(texts[which], refused, store);
     for (const Scanner::Refusal& refusal : refused) {
-      const Definition& definition = definitions[set->expressions_[scan.scanned_for[refusal.expression].front()].rule];
+      const std::uint32_t id = scan.scanned_for[refusal.expression].front();
+      if (id >= any_digits && problems.size() != before) continue;  // the text it was made of was refused, too
+      const Definition& definition = definitions[set->expressions_[id % any_digits].rule];
       DefinitionReader(definition, problems, groups, regexes)
           .problem("Vectorscan does not take `" + texts[which][refusal.expression] + "`: " + refusal.message +
                    (refusal.message == matches_empty_text
@@ -243,11 +252,14 @@ void Expressions::scan(std::string_view text, Workspace& workspace, std::vector<
   const std::vector<std::uint32_t>* known = workspace.shapes.found();
   if (known == nullptr) {
     scans_[0].add(text, workspace.scratch[0], workspace.alike);
+    std::sort(workspace.alike.begin(), workspace.alike.end());
     workspace.shapes.found(workspace.alike);
     known = &workspace.alike;
   }
-  scans_[1].add(text, workspace.scratch[1], found);
-  found.insert(found.end(), known->begin(), known->end());
+  const auto others = std::lower_bound(known->begin(), known->end(), any_digits);
+  if (others != known->end() || always_both_) scans_[1].add(text, workspace.scratch[1], found);
+  else found.clear();
+  found.insert(found.end(), known->begin(), others);
   if (found.size() > 1) std::sort(found.begin(), found.end());
 }
 

@@ -100,7 +100,11 @@ class Expressions {
     std::vector<std::vector<std::uint32_t>> scanned_for;  // by text of the scanner: the expressions that share it
     void add(std::string_view text, Scanner::Scratch& scratch, std::vector<std::uint32_t>& found) const;
   };
-  std::array<Scan, 2> scans_;  // for texts that treat digits alike, whose finds are remembered by shape; for others
+  // [0] has the texts that treat digits alike: what it finds is remembered by shape. [1] has the others. Each of them
+  // is also in [0] with all digits alike, with `any_digits` set in its ids: [1] is scanned for only where that occurs.
+  std::array<Scan, 2> scans_;
+  static constexpr std::uint32_t any_digits = 0x80000000;
+  bool always_both_ = false;  // some text has no such form
 };
 
 }  // namespace tocsin::dsl::text

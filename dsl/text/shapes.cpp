@@ -99,13 +99,12 @@ void Shapes::look_up() {
   looked_up_ = true;
   next_ = 0;
   if (line_.size() > longest) return;
-  std::array<char, longest> shape;
-  std::transform(line_.begin(), line_.end(), shape.begin(), [](char c) { return digit(c) ? '0' : c; });
+  std::transform(line_.begin(), line_.end(), shape_.begin(), [](char c) { return digit(c) ? '0' : c; });
+  const std::string_view shape{shape_.data(), line_.size()};
   if (shapes_.empty()) shapes_.resize(shapes_kept);
-  known_ = &shapes_[stream::hash_text({shape.data(), line_.size()}) % shapes_kept];
-  if (known_->size == line_.size() && std::memcmp(known_->text.data(), shape.data(), line_.size()) == 0) return;
-  std::copy_n(shape.begin(), line_.size(), known_->text.begin());
-  known_->size = static_cast<std::uint16_t>(line_.size());
+  known_ = &shapes_[stream::hash_text(shape) % shapes_kept];
+  if (known_->text == shape) return;
+  known_->text = shape;
   known_->results = known_->groups = 0;
   known_->scanned = false;
 }

@@ -55,7 +55,7 @@ class Shapes {
   [[nodiscard]] std::uint64_t recalled() const noexcept { return recalled_; }  // matches, without a search
 
  private:
-  static constexpr std::size_t longest = 448, most_results = 56, most_groups = 112;
+  static constexpr std::size_t longest = 4096, most_results = 56, most_groups = 112;
   struct Group {
     std::int16_t begin = -1;  // -1: none
     std::uint16_t size = 0;
@@ -66,8 +66,8 @@ class Shapes {
     bool matched = false;
   };
   struct Shape {
-    std::array<char, longest> text;
-    std::uint16_t size = 0, results = 0, groups = 0;
+    std::string text;
+    std::uint16_t results = 0, groups = 0;
     bool scanned = false;
     std::vector<std::uint32_t> found;
     std::array<Result, most_results> result;
@@ -77,7 +77,8 @@ class Shapes {
   [[nodiscard]] const Result* find(const Regex& regex) noexcept;
 
   Searches* searches_;
-  std::vector<Shape> shapes_;  // by hash; made with the first line
+  std::array<char, longest> shape_;  // of the line
+  std::vector<Shape> shapes_;        // by hash; made with the first line
   std::string_view line_;
   Shape* known_ = nullptr;  // of the line; null: it is too long
   bool looked_up_ = false;
