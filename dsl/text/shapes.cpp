@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t shapes_kept = 256;
 
-// A class from the bracket that opens it: whether it has all digits or none, and where it ends.
+// A class from the bracket that opens it: whether it has all digits or none, and where it ends; 0: it is not
+// understood.
 struct ByteClass {
   bool alike = true;
   std::size_t end = 0;
@@ -26,17 +27,17 @@ ByteClass read_class(std::string_view text, std::size_t at) noexcept {
   if (i < text.size() && text[i] == '^') ++i;
   for (bool first = true; i < text.size() && (first || text[i] != ']'); first = false) {
     char from = text[i], to = from;
-    if (from == '[' && text.substr(i, 2) == "[:") return {false, text.size()};
+    if (from == '[' && text.substr(i, 2) == "[:") return {false, 0};
     if (from == '\\') {
       const char escaped = i + 1 < text.size() ? text[i + 1] : 'x';
-      if (digit(escaped) || escaped == 'x' || escaped == 'p' || escaped == 'P') return {false, text.size()};
+      if (digit(escaped) || escaped == 'x' || escaped == 'p' || escaped == 'P') return {false, 0};
       if (escaped == 'd' || escaped == 'w' || escaped == 'S') add('0', '9');
       from = to = ' ';
       ++i;
     }
     if (i + 2 < text.size() && text[i + 1] == '-' && text[i + 2] != ']') {
       to = text[i + 2];
-      if (to == '\\') return {false, text.size()};
+      if (to == '\\') return {false, 0};
       i += 2;
     }
     add(from, to);
@@ -93,6 +94,34 @@ bool treats_digits_alike(std::string_view text) noexcept {
     }
   }
   return true;
+}
+
+std::optional<std::string> with_digits_alike(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t size = 1;
+    bool alike = true;
+    if (text[i] == '\\') {
+      size = 2;
+    } else if (text[i] == '[') {
+      const ByteClass bytes = read_class(text, i);
+      if (bytes.end == 0) return std::nullopt;
+      size = bytes.end - i, alike = bytes.alike;
+    } else if (text[i] == '{') {
+      size = std::max<std::size_t>(repeat_length(text.substr(i)), 1);
+    } else if (text.substr(i, 4) == "(?P<") {
+      size = std::min(text.find('>', i), text.size()) - i;
+    } else if (digit(text[i])) {
+      out += "\\d";
+      ++i;
+      continue;
+    }
+    const std::string_view part = text.substr(i, size);
+    if (alike && !treats_digits_alike(part)) return std::nullopt;
+    out += alike ? std::string{part} : "(?:" + std::string{part} + "|\\d)";
+    i += size;
+  }
+  return out;
 }
 
 void Shapes::look_up() {

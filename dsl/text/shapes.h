@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,8 @@ struct Regex {
 [[nodiscard]] RE2::Options regex_options();
 // Whether an expression in RE2's syntax does. If in doubt, no.
 [[nodiscard]] bool treats_digits_alike(std::string_view expression) noexcept;
+// An expression that treats all digits alike and matches wherever the given one does; nothing if in doubt.
+[[nodiscard]] std::optional<std::string> with_digits_alike(std::string_view expression);
 
 // The expressions of a pack that lines have needed so far, compiled: most are never needed. Owned by a shard.
 class Searches {

@@ -24,6 +24,33 @@ TEST_CASE("an expression treats all digits alike if it names none") {
     CHECK_MESSAGE(!treats_digits_alike(tells), tells);
 }
 
+TEST_CASE("an expression with all digits alike matches wherever the expression does") {
+  const auto alike = [](const char* expression) { return dsl::text::with_digits_alike(expression).value_or("none"); };
+  CHECK(alike(R"(Errno 28\] (?P<p2>x{2,3})\d)") == R"(Errno \d\d\] (?P<p2>x{2,3})\d)");
+  CHECK(alike(R"([1-9]?[\d,]+[^0]*[-2]|a{1,b})") == R"((?:[1-9]|\d)?[\d,]+(?:[^0]|\d)*(?:[-2]|\d)|a{\d,b})");
+  for (const char* unsure : {R"(\x41)", R"(\pN)", "[[:alpha:]]1", R"([\x30])", R"(\Q1\E)"})
+    CHECK(alike(unsure) == "none");
+}
+
+TEST_CASE("expressions that tell digits apart match lines of one shape by their digits") {
+  for (const char* first : {"code 1", R"(code \x31)", R"(code [14]\b)"}) {
+    const auto extractor = test::compiled("pattern \"one\" { line = [[" + std::string{first} +
+                                          "]], event = \"one\" }\n"
+                                          "pattern \"two\" { line = [[code 2]], event = \"two\" }\n"
+                                          "pattern \"any\" { line = [[code \\d]], event = \"any\" }")
+                               ->open()
+                               ->make();
+    std::vector<std::size_t> made;
+    for (const char* line : {"code 3", "code 1", "code 2", "code 3", "code 1"}) {
+      test::Recorded out;
+      extractor->line(test::line(line), {}, out);
+      made.push_back(out.all.size());
+    }
+    CHECK(made == std::vector<std::size_t>{1, 2, 2, 1, 2});
+    CHECK(test::counters_of(*extractor).unconfirmed == 0);
+  }
+}
+
 TEST_CASE("a line of a known shape is not searched again, and its groups are its own") {
   const Regex regex{R"((?:(\w+) )?step (\d+))", 0};
   dsl::text::Searches searches;
