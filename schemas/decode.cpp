@@ -63,7 +63,7 @@ bool Decoder::State::read_samples(const SampleParts& parts) {
   const std::size_t first_text = texts.size();
   if (parts.texts != nullptr)
     for (const auto* text : *parts.texts) texts.push_back(view(text));
-  stream::SampleBlock block;
+  stream::SampleBlock& block = samples.emplace_back();
   block.layout = layout->bytes;
   block.signals = layout->parsed.signals;
   block.members = kept;
@@ -82,12 +82,12 @@ bool Decoder::State::read_samples(const SampleParts& parts) {
         if (!(index >= 0 && index < count) || index != static_cast<double>(static_cast<std::uint32_t>(index))) {
           texts.resize(first_text);
           members.resize(first_member);
+          samples.pop_back();
           return false;
         }
       }
   }
   block.times = sane_times(parts.times);
-  samples.push_back(block);
   sample_ranges.push_back({{first_member, members.size() - first_member}, {first_text, texts.size() - first_text}});
   return true;
 }

@@ -19,6 +19,7 @@ class Interned {
   struct Item {
     std::string bytes;
     Parsed parsed{};
+    Item* after = nullptr;  // the one that was found after it: producers repeat their messages in one order
   };
 
   // `parse(Bytes, Parsed&)` fills a new item from the item's own bytes, or returns false: then nothing is stored.
@@ -31,11 +32,12 @@ class Interned {
   template <class Worth, class Parse>
   const Item* find(Bytes bytes, Worth&& worth, Parse&& parse) {
     if (last_ != nullptr && same(*last_, bytes)) return last_;
+    if (last_ != nullptr && last_->after != nullptr && same(*last_->after, bytes)) return last_ = last_->after;
     const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
     if ((items_.size() + 1) * 2 > places_.size()) grow();
     std::size_t at = hash & (places_.size() - 1);
     for (; places_[at].item != nullptr; at = (at + 1) & (places_.size() - 1))
-      if (places_[at].hash == hash && same(*places_[at].item, bytes)) return last_ = places_[at].item;
+      if (places_[at].hash == hash && same(*places_[at].item, bytes)) return found(*places_[at].item);
 
     if (!worth(hash)) return nullptr;
     auto item = std::make_unique<Item>();
@@ -43,9 +45,7 @@ class Interned {
     if (!parse(Bytes{reinterpret_cast<const std::uint8_t*>(item->bytes.data()), bytes.size()}, item->parsed))
       return nullptr;
     places_[at] = {hash, item.get()};
-    last_ = item.get();
-    items_.push_back(std::move(item));
-    return last_;
+    return found(*items_.emplace_back(std::move(item)));
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return items_.size(); }
@@ -53,8 +53,12 @@ class Interned {
  private:
   struct Place {
     std::uint64_t hash = 0;
-    const Item* item = nullptr;
+    Item* item = nullptr;
   };
+  const Item* found(Item& item) {
+    if (last_ != nullptr) last_->after = &item;
+    return last_ = &item;
+  }
 
   static bool same(const Item& item, Bytes bytes) {
     return item.bytes.size() == bytes.size() && std::memcmp(item.bytes.data(), bytes.data(), bytes.size()) == 0;
@@ -72,7 +76,7 @@ class Interned {
 
   std::vector<std::unique_ptr<Item>> items_;
   std::vector<Place> places_;  // a power of two, at most half full
-  const Item* last_ = nullptr;
+  Item* last_ = nullptr;
 };
 
 }  // namespace tocsin::schemas

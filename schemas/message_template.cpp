@@ -13,6 +13,16 @@ std::uint64_t word(const std::uint8_t* bytes, std::size_t size) noexcept {
   return word;
 }
 
+bool matches(const MessageTemplates::MessageTemplate& known, std::span<const std::byte> message) noexcept {
+  if (known.size != message.size()) return false;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(message.data());
+  std::uint64_t differs = 0;
+  const std::size_t words = known.bytes.size();
+  for (std::size_t i = 0; i < words; ++i) differs |= (word(bytes + i * 8, 8) ^ known.bytes[i]) & known.mask[i];
+  differs |= (word(bytes + words * 8, message.size() % 8) ^ known.last) & known.last_mask;
+  return differs == 0;
+}
+
 // The bytes of a message that are contents.
 class Mask {
  public:
@@ -99,19 +109,16 @@ void MessageTemplates::remember(std::span<const std::uint8_t> message, const str
   message_template.last_mask = in_words(mask.bytes(), message_template.mask);
 }
 
-const MessageTemplates::MessageTemplate* MessageTemplates::find(std::span<const std::byte> message) const noexcept {
+const MessageTemplates::MessageTemplate* MessageTemplates::find(std::span<const std::byte> message) noexcept {
   if (message.size() > longest) return nullptr;
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(message.data());
-  for (std::size_t way = 0; way < ways; ++way) {
-    const MessageTemplate& message_template = templates_[set_of(message.size()) + way];
-    if (message_template.size != message.size()) continue;
-    std::uint64_t differs = 0;
-    const std::size_t words = message_template.bytes.size();
-    for (std::size_t i = 0; i < words; ++i)
-      differs |= (word(bytes + i * 8, 8) ^ message_template.bytes[i]) & message_template.mask[i];
-    differs |= (word(bytes + words * 8, message.size() % 8) ^ message_template.last) & message_template.last_mask;
-    if (differs == 0) return &message_template;
-  }
+  const auto take = [&](std::size_t index) {
+    last_ = after_[last_] = static_cast<std::uint8_t>(index);
+    return &templates_[index];
+  };
+  if (matches(templates_[after_[last_]], message)) return take(after_[last_]);
+  const std::size_t first = set_of(message.size());
+  for (std::size_t index = first; index < first + ways; ++index)
+    if (matches(templates_[index], message)) return take(index);
   return nullptr;
 }
 

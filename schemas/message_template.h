@@ -51,14 +51,18 @@ class MessageTemplates {
   void remember(std::span<const std::uint8_t> message, const stream::Entry& head, const Numbers& numbers,
                 std::span<const SampleParts> samples, std::span<const Bytes> structure);
   // The template of this message; null: it has to be verified.
-  [[nodiscard]] const MessageTemplate* find(std::span<const std::byte> message) const noexcept;
+  [[nodiscard]] const MessageTemplate* find(std::span<const std::byte> message) noexcept;
   void forget();  // the buffer has moved
 
  private:
-  static constexpr std::size_t sets = 32, ways = 2;
-  [[nodiscard]] static std::size_t set_of(std::size_t size) noexcept { return size / 4 % sets * ways; }
+  // Messages of ten signals that are sent one by one have ten forms, most of them of one size.
+  static constexpr std::size_t sets = 8, ways = 8;
+  [[nodiscard]] static std::size_t set_of(std::size_t size) noexcept { return size / 8 % sets * ways; }
   std::array<MessageTemplate, sets * ways> templates_;
   std::array<std::uint8_t, sets> oldest_{};
+  // Producers repeat their messages in one order: the template that came after each, and the one that came last.
+  std::array<std::uint8_t, sets * ways> after_{};
+  std::uint8_t last_ = 0;
 };
 
 }  // namespace tocsin::schemas
