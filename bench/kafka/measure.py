@@ -3,6 +3,7 @@
 import collections
 import pathlib
 import re
+import subprocess
 import threading
 import time
 
@@ -40,6 +41,22 @@ class Cpu:
         spent["all"] = spent["client"] + spent["engine"]
         spent["wall"] = time.monotonic() - self.begun
         return spent
+
+
+# What a function that is on the stack is a part of; the first that fits. Ticks also advance windows.
+PARTS = {"judging": "stream::(?:Judge|Scheduler|JobRules|AlertLifecycle)", "state": "::save|take_sections|HandOver|Transactor",
+         "windows": "stream::(?:History|SignalHistory|Attempt::advance|Subject::(?:advance|settle))", "intake": "stream::", "decoding": "schemas::",
+         "reading": "kafka::|rd_kafka"}
+
+
+def phases(file):
+    """Where the time of a profile with stacks was spent, as (part, share), the largest first."""
+    stacks = subprocess.run(["perf", "script", "-i", file, "--no-inline", "-F", "comm,ip,sym"], capture_output=True, text=True, check=True).stdout
+    found = collections.Counter()
+    for stack in filter(None, stacks.split("\n\n")):
+        fits = (part for part, function in PARTS.items() if re.search(function, stack))
+        found["client's threads" if kind_of(stack.lstrip()) == "client" else next(fits, "others")] += 1
+    return [(part, count / found.total()) for part, count in found.most_common()]
 
 
 def memory(pid):
