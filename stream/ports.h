@@ -14,6 +14,7 @@
 #include "stream/rules/pack.h"
 #include "stream/values/record.h"
 #include "stream/values/result.h"
+#include "stream/values/section.h"
 
 namespace tocsin::stream {
 
@@ -44,7 +45,7 @@ class PackSource {
 
 // The state of a shard, by section: "" is the shard's own, every other name is a subject. In a bundle, an empty section
 // means that the shard has forgotten the subject.
-using Sections = std::map<std::string, std::vector<std::byte>>;
+using Sections = std::map<std::string, Section>;
 using Report = std::variant<AlertTransition, Verdict>;
 struct PackText {
   std::string hash, text;  // the text is empty in a bundle if the sink has it

@@ -211,11 +211,12 @@ Result<void> StateStore::State::write(const stream::Bundle& bundle, Manifest& ne
   if (!texts) return texts.error();
   std::set<std::string> packs;
   for (const auto& pack : bundle.packs) packs.insert(pack.hash);
-  for (const auto& [name, bytes] : bundle.sections) {
-    if (bytes.empty()) {
+  for (const auto& [name, content] : bundle.sections) {
+    if (content.empty()) {
       next.sections.erase(name);
       continue;
     }
+    const auto& bytes = content.bytes();
     Manifest::Section& section = next.sections[name];
     section.packs = packs;
     const std::uint64_t sum = schemas::section_checksum(name, bytes);

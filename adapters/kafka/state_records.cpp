@@ -83,13 +83,14 @@ Result<std::vector<StateRecord>> write_state(const stream::Bundle& bundle, int p
   std::vector<StateRecord> records;
   std::set<std::string> packs;
   for (const auto& pack : bundle.packs) packs.insert(pack.hash);
-  for (const auto& [name, bytes] : bundle.sections) {
+  for (const auto& [name, content] : bundle.sections) {
     const auto known = index.sections.find(name);
     const std::uint32_t parts_before = known == index.sections.end() ? 0 : known->second.parts;
     std::uint32_t parts = 0;
-    if (bytes.empty()) {
+    if (content.empty()) {
       index.sections.erase(name);
     } else {
+      const auto& bytes = content.bytes();
       const std::uint64_t sum = schemas::section_checksum(name, bytes);
       if (known != index.sections.end() && known->second.checksum == sum) {
         known->second.packs = packs;

@@ -63,7 +63,7 @@ Result<std::size_t> ShardRunner::step(std::size_t most_entries, std::size_t most
 // The sections take the place of older ones that were not kept, and the position is theirs. False: there are none.
 bool ShardRunner::take(stream::Sections sections) {
   if (sections.empty()) return false;
-  for (auto& [name, bytes] : sections) pending_.sections.insert_or_assign(name, std::move(bytes));
+  for (auto& [name, content] : sections) pending_.sections.insert_or_assign(name, std::move(content));
   pending_.position = position_;
   add_packs();
   return true;

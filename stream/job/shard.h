@@ -62,12 +62,12 @@ class Shard {
 
   // The state that a restore loads, by section: "" is the shard's own, every other name is a subject. An empty section
   // means that the subject is forgotten.
-  using Sections = std::map<std::string, std::vector<std::byte>>;
+  using Sections = std::map<std::string, Section>;
   // True if a subject's section is due: a subject that changed is saved at least every 5 min of the log's clock, and
   // when its pack changes.
   [[nodiscard]] bool sections_due() const noexcept;
-  // The due sections up to about `most_bytes` (the rest stays due), or with `all` those of every subject that changed.
-  // They belong to the position after the last entry.
+  // The due sections up to about `most_bytes` that the shard itself writes (the rest stays due), or with `all` those of
+  // every subject that changed. They belong to the position after the last entry, whenever their bytes are written.
   static constexpr std::size_t section_bytes = 2u << 20;  // takes milliseconds, in which nothing is judged
   [[nodiscard]] Sections take_sections(bool all = false, std::size_t most_bytes = section_bytes);
   // The shard's own section, which tells up to which position the reports were made.

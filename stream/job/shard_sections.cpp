@@ -190,7 +190,8 @@ Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
     }
     s.catch_up(*item);
     State::Judged& judged = item->second;
-    Writer out{judged.saved_bytes + judged.saved_bytes / 8};
+    Writer out{judged.saved_bytes == 0 ? item->second.subject->state_bytes() / 16
+                                       : judged.saved_bytes + judged.saved_bytes / 8};
     out(1, s.next), out(2, judged.subject->clock(s.log.clock)), out(3, *judged.subject);
     judged.saved = s.log.clock;
     judged.saved_clock = judged.subject->clock(s.log.clock);
@@ -198,9 +199,9 @@ Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
     judged.saved_at = s.next;
     judged.saved_pack = judged.subject->pack_hash();
     judged.changed = judged.pack_changed = false;
-    judged.saved_bytes = out.bytes().size();
+    judged.saved_bytes = out.size();
     bytes += judged.saved_bytes;
-    sections[item->first] = std::move(out).take();
+    sections[item->first] = Section{std::move(out)};
   }
   if (sections.empty() && s.forgotten.empty() && !all && s.log.clock < s.last_own + between_own) return sections;
   sections.merge(take_own_section());
@@ -215,7 +216,8 @@ Shard::Sections Shard::take_own_section() {
   s.forget_packs();
   Writer own;
   s.save_own(own);
-  Sections sections{{"", std::move(own).take()}};
+  Sections sections;
+  sections.emplace("", Section{std::move(own)});
   for (std::string& name : s.forgotten) sections.try_emplace(std::move(name));
   s.forgotten.clear();
   return sections;
@@ -239,16 +241,16 @@ Result<Position> Shard::load(const Sections& sections, Position handed_over) {
   State& s = *state_;
   const auto own = sections.find("");
   if (own == sections.end()) return Error{Errc::malformed, "what is kept of the engine has no section of the shard"};
-  Reader in{own->second};
+  Reader in{own->second.bytes()};
   std::set<std::string> changed;
   Position first = handed_over;
   if (auto ok = s.load_own(in, changed, first); !ok) return ok.error();
   s.next = s.handed_over = handed_over;
-  for (const auto& [name, bytes] : sections) {
-    if (name.empty() || bytes.empty()) continue;
+  for (const auto& [name, content] : sections) {
+    if (name.empty() || content.empty()) continue;
     State::Judged judged;
     judged.subject = std::make_unique<Subject>(name, s.job);
-    Reader section{bytes};
+    Reader section{content.bytes()};
     section(1, judged.saved_at), section(2, judged.saved_clock), section(3, *judged.subject);
     if (auto loaded = section.status(); !loaded)
       return Error{loaded.error().code, "subject " + name + ": " + loaded.error().message};
@@ -257,7 +259,6 @@ Result<Position> Shard::load(const Sections& sections, Position handed_over) {
     judged.saved_reach = judged.subject->reach();
     judged.saved_pack = judged.subject->pack_hash();
     judged.saved = judged.saved_clock;  // restarts do not put the next section off
-    judged.saved_bytes = bytes.size();
     s.follow_sources(*s.subjects.emplace(name, std::move(judged)).first);
   }
   const State::Mark from = *s.place_to_read_from(first);

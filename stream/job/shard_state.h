@@ -49,7 +49,7 @@ struct Shard::State final : private PacksInUse {
     Duration saved_reach{};                       // how far back its rows reach in it
     Position saved_at{};                          // the position of that section
     std::string saved_pack;                       // the pack that judged then
-    std::size_t saved_bytes = 0;                  // its length; the next one will have about as many
+    std::size_t saved_bytes = 0;                  // of it that the shard wrote; the next will have about as many
     bool changed = true;                          // since then
     bool pack_changed = false;                    // since then: it is due
     std::vector<Followers::value_type*> follows;  // the sources of its records

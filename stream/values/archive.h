@@ -1,10 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -15,8 +15,8 @@
 #include <variant>
 #include <vector>
 
+#include "stream/values/archivable.h"
 #include "stream/values/result.h"
-#include "stream/values/time.h"
 
 // The content of a snapshot's section: an object is a list of fields; a field is a tag, a length and that many bytes,
 // little-endian. A reader skips unknown tags, and a value without a field keeps its default, so a section can gain
@@ -26,54 +26,6 @@
 // A type is saved and loaded by save(Writer&) and load(Reader&), or lists its fields once for both:
 //   static void fields(auto& self, auto& archive) { archive(1, self.clock), archive(2, self.names); }
 namespace tocsin::stream {
-
-static_assert(std::endian::native == std::endian::little);
-
-using Tag = std::uint16_t;
-
-template <class T>
-concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, Time> || std::is_same_v<T, Duration>;
-// The elements of an array, stored as they are in memory. A struct must not have padding, and can gain members at its
-// end: the size of an element is stored, too.
-template <class T>
-concept Packable = !std::is_same_v<T, bool> &&
-                   (Number<T> || (std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>));
-template <class T>
-concept Text = std::is_convertible_v<const T&, std::string_view>;
-template <class T>
-concept Range = !Text<T> && requires(const T& range) {
-  std::begin(range);
-  std::end(range);
-};
-
-template <class T>
-inline constexpr bool is_optional = false;
-template <class T>
-inline constexpr bool is_optional<std::optional<T>> = true;
-template <class T>
-inline constexpr bool is_pair = false;
-template <class A, class B>
-inline constexpr bool is_pair<std::pair<A, B>> = true;
-template <class T>
-inline constexpr bool is_variant = requires {
-  std::variant_size<T>::value;
-};
-template <class T>
-using ElementOf = std::remove_cvref_t<decltype(*std::begin(std::declval<T&>()))>;
-inline constexpr Tag element_tag = 1;  // of each element of a list
-
-// Whether a stored number can be a value: a time leaves room for sums with durations, and enumerations that index
-// tables say which is their greatest.
-[[nodiscard]] constexpr bool is_possible(Duration duration) noexcept {
-  constexpr Duration most{std::int64_t{3} << 61};
-  return duration >= -most && duration <= most;
-}
-[[nodiscard]] constexpr bool is_possible(Time time) noexcept {
-  return time == never || time == long_ago || is_possible(time.time_since_epoch());
-}
-template <class E>
-requires requires(E value) { greatest(value); }
-[[nodiscard]] constexpr bool is_possible(E value) noexcept { return value <= greatest(value); }
 
 class Writer {
  public:
@@ -109,6 +61,9 @@ class Writer {
     for (const auto& element : elements) object(element_tag, [&](Writer& out) { each(out, element); });
     close(begin);
   }
+  // Fields that `fill` writes when the bytes are asked for, perhaps in another thread: nothing may change what it
+  // reads. It must not put off anything itself.
+  void later(std::function<void(Writer&)> fill) { later_.push_back({bytes_.size(), open_, std::move(fill)}); }
   // A list of small structs, stored as one array per member: the n-th member has tag n for ever.
   template <Range R, class... Members>
   void columns(Tag tag, const R& elements, Members... members) {
@@ -118,7 +73,10 @@ class Writer {
     close(begin);
   }
 
+  // How many bytes there are without what is put off.
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
   [[nodiscard]] std::span<const std::byte> bytes() {
+    if (!later_.empty()) write_later();
     const std::uint64_t length = bytes_.size() - sizeof length;
     std::memcpy(bytes_.data(), &length, sizeof length);
     return bytes_;
@@ -129,17 +87,47 @@ class Writer {
   }
 
  private:
+  struct Later {
+    std::size_t at;                   // in bytes_: where its bytes belong
+    std::vector<std::size_t> within;  // where the content of the fields that hold it begins
+    std::function<void(Writer&)> fill;
+  };
+
   // The header holds the length in 48 bits below the 16 of the tag; it is known at the end.
   std::size_t open(Tag tag) {
     append(std::uint64_t{tag} << 48);
-    return bytes_.size();
+    return open_.emplace_back(bytes_.size());
   }
   void close(std::size_t begin) {
+    lengthen(begin, bytes_.size() - begin);
+    open_.pop_back();
+  }
+  void lengthen(std::size_t begin, std::size_t by) {
     std::uint64_t header;
     std::memcpy(&header, bytes_.data() + begin - sizeof header, sizeof header);
-    header |= bytes_.size() - begin;
+    header += by;
     std::memcpy(bytes_.data() + begin - sizeof header, &header, sizeof header);
   }
+  void write_later() {
+    Writer rest{bytes_.size()};  // one after the other, behind the place of a length
+    std::vector<std::size_t> ends{rest.bytes_.size()};
+    for (Later& one : later_) {
+      std::exchange(one.fill, {})(rest);
+      ends.push_back(rest.bytes_.size());
+      for (const std::size_t begin : one.within) lengthen(begin, ends.back() - ends[ends.size() - 2]);
+    }
+    std::vector<std::byte> all;
+    all.reserve(bytes_.size() + rest.bytes_.size());
+    std::size_t done = 0;
+    for (std::size_t i = 0; i < later_.size(); done = later_[i++].at) {
+      all.insert(all.end(), bytes_.begin() + offset(done), bytes_.begin() + offset(later_[i].at));
+      all.insert(all.end(), rest.bytes_.begin() + offset(ends[i]), rest.bytes_.begin() + offset(ends[i + 1]));
+    }
+    all.insert(all.end(), bytes_.begin() + offset(done), bytes_.end());
+    bytes_ = std::move(all);
+    later_.clear();
+  }
+  static std::ptrdiff_t offset(std::size_t at) noexcept { return static_cast<std::ptrdiff_t>(at); }
   template <class T>
   void append(const T& value) {
     append(&value, sizeof value);
@@ -185,6 +173,8 @@ class Writer {
   }
 
   std::vector<std::byte> bytes_;
+  std::vector<std::size_t> open_;  // where the content of the fields begins that are not closed
+  std::vector<Later> later_;
 };
 
 // Reads what a Writer of this, an older or a newer program wrote. After the first error nothing is read, and values

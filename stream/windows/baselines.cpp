@@ -50,7 +50,7 @@ void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRa
   }
   const auto each = [&](std::size_t first, std::size_t end, auto&& change) {
     for (; first < end; ++first) {
-      const auto& pane = all[first];
+      const auto& pane = *all[first];
       if (counts_.size() < pane.counts.size()) counts_.resize(pane.counts.size(), 0);
       for (Slot slot = 0; slot < pane.counts.size(); ++slot) {
         sorted_.prefetch(slot + prefetch_ahead);
@@ -82,7 +82,7 @@ void BaselineView<T>::count_nonfinite(const Panes<T>& panes, std::size_t first, 
   for (Slot slot = 0; slot < out.size(); ++slot) {
     std::size_t present = 0, nonfinite = 0;
     for (std::size_t p = first; p < end; ++p) {
-      const auto& pane = panes.all()[p];
+      const auto& pane = *panes.all()[p];
       if (!pane.more || slot >= pane.more->nans.size()) continue;
       present += std::size_t{pane.counts[slot]} + pane.more->nans[slot];
       nonfinite += std::size_t{pane.more->nans[slot]} + pane.more->infinities[slot];
@@ -130,7 +130,7 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
     return false;  // asked by a scripted rule: panes do not have it
   const auto mask_at = static_cast<std::size_t>(mask - panes.masks().begin());
   for (std::size_t p = first; p < end; ++p) {
-    const auto& pane = all[p];
+    const auto& pane = *all[p];
     const std::size_t n = std::min(pane.counts.size(), members);
     if (op == Op::w_fraction && (!pane.more || pane.more->hits[mask_at].empty())) continue;
     if ((op == Op::w_min || op == Op::w_max) && (!pane.more || pane.more->least.empty())) continue;
@@ -161,10 +161,10 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
       times.clear();
       means.clear();
       for (std::size_t p = first; p < end; ++p) {
-        const double mean = all[p].mean(slot);
+        const double mean = all[p]->mean(slot);
         if (is_absent(mean)) continue;
         means.push_back(mean);
-        times.push_back(seconds(panes.grid().length) * static_cast<double>(all[p].number - all[first].number));
+        times.push_back(seconds(panes.grid().length) * static_cast<double>(all[p]->number - all[first]->number));
       }
       if (reduction.enough(means.size()))
         out[slot] = reduce_series(op, {times, means}, reduction.at(slot), reduction.scratch->series);

@@ -54,13 +54,13 @@ void SignalHistory::add_to(EarlierAttempts& earlier, const WindowSpec& window, c
   if (values == nullptr && events == nullptr) return;
 
   auto& kept = earlier.open(EarlierAttempts::key(*definition_, window),
-                            values != nullptr ? values->accumulators.demand() : Demand{},
+                            values != nullptr ? values->accumulators->demand() : Demand{},
                             definition_->kind == SignalKind::counter);
   const std::size_t members = topology.size(definition_->owner);
   for (Slot slot = 0; slot < members; ++slot) {
     const bool reserved = definition_->owner == Level::rank && slot == reserved_slot;
     if (!reserved && !topology.exists(definition_->owner, slot)) continue;
-    const bool any = values != nullptr ? values->accumulators.count(slot) > 0
+    const bool any = values != nullptr ? values->accumulators->count(slot) > 0
                                        : slot < events->members.size() && events->members[slot].count > 0;
     if (!any && reserved) continue;
     const Slot at = kept.slot(EarlierAttempts::name(topology, definition_->owner, slot));
@@ -70,7 +70,7 @@ void SignalHistory::add_to(EarlierAttempts& earlier, const WindowSpec& window, c
       continue;
     }
     if (values != nullptr) {
-      kept.values.append(at, values->accumulators, slot,
+      kept.values.append(at, *values->accumulators, slot,
                          definition_->textual() ? number : std::function<double(double)>{});
       continue;
     }

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "stream/windows/history_state.h"
@@ -252,8 +253,14 @@ void History::save(Writer& out) const {
   const State& s = *state_;
   out(1, s.clock), out(2, s.attempt_start);
   out.columns(3, s.early, &EarlyArrival::arrival, &EarlyArrival::signal, &EarlyArrival::slot, &EarlyArrival::value);
-  out.list(4, s.kept,
-           [&](Writer& kept, std::uint32_t id) { kept(1, s.table.all()[id].name), kept(2, *s.signals[id]); });
+  std::map<const Arrivals*, std::shared_ptr<const Arrivals>> arrivals;  // what signals share is copied once
+  out.list(4, s.kept, [&](Writer& kept, std::uint32_t id) {
+    const SignalHistory& signal = *s.signals[id];
+    auto& copy = arrivals[&signal.arrivals()];
+    if (!copy) copy = std::make_shared<const Arrivals>(signal.arrivals());
+    kept(1, s.table.all()[id].name);
+    kept.object(2, [&](Writer& of) { signal.save(of, copy); });
+  });
 }
 
 Result<void> History::load(Reader& in) {
@@ -335,7 +342,7 @@ std::size_t History::retained_samples() const noexcept {
 
 const Accumulators* SignalHistory::since_start() const noexcept {
   if (!points_ || points_->attempts.empty()) return nullptr;
-  return &points_->attempts.front().accumulators;
+  return &*points_->attempts.front().accumulators;
 }
 
 const PointsView* SignalHistory::latest_points() const noexcept {

@@ -9,8 +9,8 @@ namespace tocsin::stream {
 
 template <class T>
 void Panes<T>::drop_through(RowNumber number) {
-  while (!panes_.empty() && panes_.front().number <= number) {
-    dropped_through_ = panes_.front().number;
+  while (!panes_.empty() && panes_.front()->number <= number) {
+    dropped_through_ = panes_.front()->number;
     panes_.pop_front();
   }
 }
@@ -18,11 +18,12 @@ void Panes<T>::drop_through(RowNumber number) {
 template <class T>
 void Panes<T>::add(Time row_end, std::span<const T> values) {
   const RowNumber number = grid_.number(row_end);
-  if (panes_.empty() || panes_.back().number != number) {
+  if (panes_.empty() || panes_.back()->number != number) {
     drop_through(number - (keep_ / grid_.length + 2));
-    panes_.push_back(Pane{number, {}, {}, wants_.more() ? std::make_unique<typename Pane::More>() : nullptr});
+    panes_.emplace_back(Pane{number, {}, {}, {}});
+    if (wants_.more()) panes_.back().own().more.emplace();
   }
-  Pane& pane = panes_.back();
+  Pane& pane = panes_.back().own();
   const bool fresh = pane.counts.empty();
   if (pane.counts.size() < values.size()) {
     pane.sums.resize(values.size(), 0);
@@ -69,7 +70,7 @@ void Panes<T>::add_more(typename Pane::More& more, std::span<const T> values, bo
 template <class T>
 std::size_t Panes<T>::after(RowNumber number) const noexcept {
   const auto place = std::upper_bound(panes_.begin(), panes_.end(), number,
-                                      [](RowNumber n, const Pane& pane) { return n < pane.number; });
+                                      [](RowNumber n, const auto& pane) { return n < pane->number; });
   return static_cast<std::size_t>(place - panes_.begin());
 }
 
@@ -77,7 +78,8 @@ template <class T>
 void Panes<T>::adopt(Panes& old) {
   panes_ = std::move(old.panes_);
   const auto &masks = wants_.masks, &before = old.wants_.masks;
-  for (Pane& pane : panes_) {
+  for (auto& one : panes_) {
+    Pane& pane = one.own();
     if (!wants_.more()) pane.more.reset();
     if (!pane.more) continue;
     if (!wants_.extremes) pane.more->least = {}, pane.more->greatest = {};
@@ -101,19 +103,29 @@ void Panes<T>::Pane::save(Writer& out) const {
 template <class T>
 void Panes<T>::Pane::load(Reader& in) {
   in(1, number), in(2, sums), in(3, counts);
-  in.object(4, [&](Reader& of) { More::fields(*(more = std::make_unique<More>()), of); });
+  in.object(4, [&](Reader& of) { More::fields(more.emplace(), of); });
 }
 
 template <class T>
 void Panes<T>::save(Writer& out) const {
-  out(1, dropped_through_), out(2, panes_);
+  out(1, dropped_through_);
+  std::vector<std::shared_ptr<const Pane>> lent;
+  for (const auto& pane : panes_) lent.push_back(pane.lend());
+  out.object(2, [&](Writer& list) {
+    list.later([lent = std::move(lent)](Writer& of) {
+      for (const auto& pane : lent) of(element_tag, *pane);
+    });
+  });
 }
 
 template <class T>
 void Panes<T>::load(Reader& in) {
-  in(1, dropped_through_), in(2, panes_);
+  in(1, dropped_through_);
+  panes_.clear();
+  in.list(2, [&](Reader& of) { panes_.emplace_back().own().load(of); });
   RowNumber before = std::numeric_limits<RowNumber>::min();
-  for (Pane& pane : panes_) {
+  for (auto& one : panes_) {
+    Pane& pane = one.own();
     const std::size_t members = pane.counts.size();
     const auto fits = [members](const auto& counted) { return counted.empty() || counted.size() == members; };
     bool sound = pane.sums.size() == members && before < pane.number;
@@ -131,11 +143,12 @@ void Panes<T>::load(Reader& in) {
 template <class T>
 std::size_t Panes<T>::retained_bytes() const noexcept {
   std::size_t bytes = 0;
-  for (const Pane& pane : panes_) {
+  for (const auto& one : panes_) {
+    const Pane& pane = *one;
     bytes += sizeof(Pane) + pane.counts.capacity() * (sizeof(double) + 1);
     if (!pane.more) continue;
     const typename Pane::More& more = *pane.more;
-    bytes += sizeof more + (more.least.capacity() + more.greatest.capacity()) * sizeof(T) + more.nans.capacity() +
+    bytes += (more.least.capacity() + more.greatest.capacity()) * sizeof(T) + more.nans.capacity() +
              more.infinities.capacity() + more.hits.size() * pane.counts.capacity();
   }
   return bytes;

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <deque>
-#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "stream/values/archive.h"
+#include "stream/values/copy_on_write.h"
 #include "stream/windows/rows.h"
 
 namespace tocsin::stream {
@@ -30,7 +31,7 @@ class Panes {
             archive(5, self.hits);
       }
     };
-    std::unique_ptr<More> more;  // null: the pack asked for nothing of it when the pane began
+    std::optional<More> more;  // nullopt: the pack asked for nothing of it when the pane began
     [[nodiscard]] double mean(Slot slot) const noexcept {
       return slot < counts.size() && counts[slot] != 0 ? canonical(sums[slot] / static_cast<double>(counts[slot]))
                                                        : absent;
@@ -52,7 +53,7 @@ class Panes {
   // Continues another pack's panes; what it did not count is missing in them.
   void adopt(Panes& old);
   [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
-  [[nodiscard]] const std::deque<Pane>& all() const noexcept { return panes_; }
+  [[nodiscard]] const std::deque<CopyOnWrite<Pane>>& all() const noexcept { return panes_; }
   [[nodiscard]] const std::vector<double>& masks() const noexcept { return wants_.masks; }
   [[nodiscard]] std::size_t after(RowNumber number) const noexcept;
   [[nodiscard]] RowNumber dropped_through() const noexcept { return dropped_through_; }
@@ -68,7 +69,7 @@ class Panes {
   Duration keep_;
   Wants wants_;
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
-  std::deque<Pane> panes_;  // ascending; panes without any row are not stored
+  std::deque<CopyOnWrite<Pane>> panes_;  // ascending; panes without any row are not stored
 };
 
 extern template class Panes<float>;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "stream/graph/time_range.h"
+#include "stream/values/copy_on_write.h"
 #include "stream/windows/accumulators.h"
 #include "stream/windows/eight_series.h"
 #include "stream/windows/incremental_aggregates.h"
@@ -52,38 +53,45 @@ class PointsView {
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 
  private:
-  struct Ring {
-    std::uint32_t next = 0, held = 0;  // the index of the next point; the number of points
+  // What a section holds of it.
+  struct Rings {
+    std::size_t capacity = 0;  // points per member, at most those of the window
+    struct Ring {
+      std::uint32_t next = 0, held = 0;  // the index of the next point; the number of points
+    };
+    std::vector<Ring> rings;
+    std::vector<double> values;  // [eight members][capacity + 1][member of these]
+    std::vector<Time> times;     // the same if a reduction uses them, else empty
+
+    // What eight members take: a line more than their rings, as those of a power of two would all want the same places
+    // of a cache.
+    [[nodiscard]] std::size_t stride() const noexcept { return (capacity + 1) * EightSeries::members; }
+    [[nodiscard]] std::size_t places() const noexcept {
+      return (rings.size() + EightSeries::members - 1) / EightSeries::members * stride();
+    }
+    // Of a place of a member's ring.
+    [[nodiscard]] std::size_t index(Slot slot, std::size_t at) const noexcept {
+      return slot / EightSeries::members * stride() + at * EightSeries::members + slot % EightSeries::members;
+    }
+    // The index of a member's n-th oldest point.
+    [[nodiscard]] std::size_t place(Slot slot, std::size_t n) const noexcept {
+      const Ring& ring = rings[slot];
+      const std::size_t at = ring.next + capacity - ring.held + n;
+      return index(slot, at < capacity ? at : at - capacity);
+    }
+    void save(Writer& out) const;
+    void load(Reader& in, std::size_t most, bool timed);
   };
   [[nodiscard]] std::size_t full() const noexcept { return std::size_t{spec_.points} + spec_.lag_points; }
-  // What eight members take: a line more than their rings, as those of a power of two would all want the same places of
-  // a cache.
-  [[nodiscard]] std::size_t stride() const noexcept { return (capacity_ + 1) * EightSeries::members; }
-  [[nodiscard]] std::size_t places() const noexcept {
-    return (rings_.size() + EightSeries::members - 1) / EightSeries::members * stride();
-  }
-  // Of a place of a member's ring.
-  [[nodiscard]] std::size_t index(Slot slot, std::size_t at) const noexcept {
-    return slot / EightSeries::members * stride() + at * EightSeries::members + slot % EightSeries::members;
-  }
-  // The index of a member's n-th oldest point.
-  [[nodiscard]] std::size_t place(Slot slot, std::size_t n) const noexcept {
-    const Ring& ring = rings_[slot];
-    const std::size_t at = ring.next + capacity_ - ring.held + n;
-    return index(slot, at < capacity_ ? at : at - capacity_);
-  }
   void widen(std::size_t members);
   void grow();
   void gather(std::size_t first, EightSeries& to) const;
   void rebuild();
 
   WindowSpec spec_;
-  std::size_t capacity_;  // points per member, up to full()
-  bool order_, timed_;    // order_: so many points that their order is kept
-  std::vector<Ring> rings_;
+  bool order_, timed_;  // order_: so many points that their order is kept
+  CopyOnWrite<Rings> rings_;
   std::vector<std::uint32_t> counts_;
-  std::vector<double> values_;    // [eight members][capacity + 1][member of these]
-  std::vector<Time> times_;       // the same if a reduction uses them, else empty
   SortedColumns<double> sorted_;  // the windows' numbers
   IncrementalAggregates kept_;
 };
@@ -91,12 +99,15 @@ class PointsView {
 // The window "attempt" of a signal that counts points.
 struct AttemptView {
   WindowSpec spec;
-  Accumulators accumulators;
+  CopyOnWrite<Accumulators> accumulators;
   std::uint64_t cursor = 0;                                   // of points: how many were taken
   RowNumber through = std::numeric_limits<RowNumber>::min();  // of rows: the last that was taken
 
-  void save(Writer& out) const { out(1, accumulators), out(2, cursor), out(3, through); }
-  void load(Reader& in) { in(1, accumulators), in(2, cursor), in(3, through); }
+  void save(Writer& out) const {
+    out.object(1, [this](Writer& of) { of.later([lent = accumulators.lend()](Writer& in) { lent->save(in); }); });
+    out(2, cursor), out(3, through);
+  }
+  void load(Reader& in) { in(1, accumulators.own()), in(2, cursor), in(3, through); }
 
   // Continues the accumulators of another pack's history if it kept the same. Otherwise these start after row `newest`
   // and point `taken`.
@@ -128,19 +139,20 @@ class Points {
   std::size_t add(std::span<const Slot> slots, Time at, std::span<const V> values, const RecordOrder& order,
                   Time clock) {
     const bool late = clock != long_ago && clock >= at + lateness_;
+    ReorderBuffer<Entry>& pending = pending_.own();
     for (std::size_t i = 0; i < slots.size(); ++i)
-      pending_.push({late ? clock : at, slots[i], reserved_slot, order.producer, order.sequence,
-                     order.number + static_cast<std::uint32_t>(i), late, static_cast<double>(values[i]), absent});
+      pending.push({late ? clock : at, slots[i], reserved_slot, order.producer, order.sequence,
+                    order.number + static_cast<std::uint32_t>(i), late, static_cast<double>(values[i]), absent});
     return late ? slots.size() : 0;
   }
-  [[nodiscard]] Time next_due() const noexcept { return pending_.empty() ? never : pending_.first().at + lateness_; }
+  [[nodiscard]] Time next_due() const noexcept { return pending_->empty() ? never : pending_->first().at + lateness_; }
   template <class OnApplied>
   void apply(Time clock, OnApplied&& on_applied) {
     while (next_due() <= clock) on_applied(apply_first());
   }
   template <class OnApplied>
   void apply_until(Time at, OnApplied&& on_applied) {
-    while (!pending_.empty() && pending_.first().at <= at) on_applied(apply_first());
+    while (!pending_->empty() && pending_->first().at <= at) on_applied(apply_first());
   }
   // Each view takes what was applied with T up to `to`.
   void advance(PointsView& view, Time to);
@@ -151,8 +163,8 @@ class Points {
   std::vector<PointsView> windows;
   std::vector<AttemptView> attempts;
 
-  [[nodiscard]] std::uint64_t taken_through() const noexcept { return base_ + log_.size(); }
-  [[nodiscard]] std::size_t waiting() const noexcept { return log_.size(); }  // not yet taken by every view
+  [[nodiscard]] std::uint64_t taken_through() const noexcept { return base_ + log_->size(); }
+  [[nodiscard]] std::size_t waiting() const noexcept { return log_->size(); }  // not yet taken by every view
   void save(Writer& out) const;  // what is pending and what was applied; views are saved by name
   void load(Reader& in);
   void adopt(Points& old);
@@ -165,9 +177,9 @@ class Points {
   void remember_step(double step);
 
   Duration lateness_;
-  ReorderBuffer<Entry> pending_;
-  Queue<Point> log_;           // ascending in T
-  std::uint64_t base_ = 0;     // the number of points before log_
+  CopyOnWrite<ReorderBuffer<Entry>> pending_;
+  CopyOnWrite<Queue<Point>> log_;  // ascending in T
+  std::uint64_t base_ = 0;         // the number of points before log_
   std::vector<double> steps_;  // the last 64 that were applied: after a restart at a much lower step the count is new
 };
 

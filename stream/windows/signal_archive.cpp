@@ -108,8 +108,9 @@ void SignalHistory::adopt(SignalHistory& old, Time clock) {
   if (events_ && old.events_) events_->adopt(*old.events_);
 }
 
-void SignalHistory::save(Writer& out) const {
-  out(arrivals_tag, arrivals()), out(step_values_tag, step_values), out(step_changes_tag, step_changes);
+void SignalHistory::save(Writer& out, const std::shared_ptr<const Arrivals>& arrivals) const {
+  out.object(arrivals_tag, [&](Writer& of) { of.later([arrivals](Writer& in) { arrivals->save(in); }); });
+  out(step_values_tag, step_values), out(step_changes_tag, step_changes);
   if_rows([&](const auto& side) { save_rows(out, side); });
   if (points_)
     out(points_tag, *points_), out(point_windows_tag, points_->windows), out(point_attempts_tag, points_->attempts);

@@ -29,7 +29,7 @@ template <class T>
 void RowSide<T>::accumulate(AttemptView& view, RowNumber through) const {
   const auto& closed = rows.closed();
   for (std::size_t r = rows.after(view.through); r < closed.size() && closed.number(r) <= through; ++r) {
-    view.accumulators.add(rows.grid().end(closed.number(r)), closed[r].values);
+    view.accumulators.own().add(rows.grid().end(closed.number(r)), closed[r].values);
     view.through = closed.number(r);
   }
 }
@@ -246,7 +246,7 @@ std::size_t SignalHistory::retained_bytes() const noexcept {
     if (side.panes) bytes += side.panes->retained_bytes();
     for (const auto& view : side.raw) bytes += view.retained_bytes();
     for (const auto& view : side.baselines) bytes += view.retained_bytes();
-    for (const auto& view : side.attempts) bytes += view.accumulators.retained_bytes();
+    for (const auto& view : side.attempts) bytes += view.accumulators->retained_bytes();
   };
   if_rows(rows);
   if (points_) bytes += points_->retained_bytes();

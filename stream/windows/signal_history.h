@@ -121,7 +121,7 @@ class SignalHistory {
 
   void adopt(SignalHistory& old, Time clock);
   void take_rows(SignalHistory& other);
-  void save(Writer& out) const;
+  void save(Writer& out, const std::shared_ptr<const Arrivals>& arrivals) const;  // a copy of its own
   void load(Reader& in);
 
   [[nodiscard]] Duration reach() const noexcept { return reach_; }

@@ -36,16 +36,16 @@ RowReduction SignalHistory::row_reduction(const Node& node, const WindowSpec& wi
 
 SignalHistory::Found SignalHistory::reduce_attempt(AttemptView& view, const Node& node, const WindowSpec& window,
                                                    Column other, std::span<double> out) const {
-  if (view.accumulators.members() == 0) return Found::nothing;
+  if (view.accumulators->members() == 0) return Found::nothing;
   std::fill(out.begin(), out.end(), absent);
   const RowReduction reduction = row_reduction(node, window, other);
   const std::size_t least = reduction.needs_cover() ? least_of(window) : 1;
-  if (view.accumulators.reduce_all(node.op, node.attributes.number, std::max<std::size_t>(least, 1), out))
+  if (view.accumulators->reduce_all(node.op, node.attributes.number, std::max<std::size_t>(least, 1), out))
     return Found::something;
   for (Slot slot = 0; slot < out.size(); ++slot) {
-    const std::uint64_t count = view.accumulators.count(slot);
+    const std::uint64_t count = view.accumulators->count(slot);
     if (!reduction.enough(count) || count < least) continue;
-    out[slot] = view.accumulators.reduce(node.op, slot, reduction.at(slot), scratch_->series);
+    out[slot] = view.accumulators->reduce(node.op, slot, reduction.at(slot), scratch_->series);
   }
   return Found::something;
 }

@@ -87,9 +87,9 @@ class Kept final : public stream::BundleSink, public stream::SnapshotStore {
       if (!pack.text.empty()) texts_[pack.hash] = pack.text;
       else REQUIRE(texts_.contains(pack.hash));
     }
-    for (const auto& [name, bytes] : bundle.sections) {
-      if (bytes.empty()) stored_.sections.erase(name), packs_.erase(name);
-      else stored_.sections[name] = bytes, packs_[name] = hashes;
+    for (const auto& [name, content] : bundle.sections) {
+      if (content.empty()) stored_.sections.erase(name), packs_.erase(name);
+      else stored_.sections[name] = content, packs_[name] = hashes;
     }
     std::set<std::string> needed;
     for (const auto& [name, of] : packs_) needed.insert(of.begin(), of.end());

@@ -77,7 +77,7 @@ TEST_CASE("files of the state that are links are replaced, and what they lead to
       if (hard) fs::create_hard_link(foreign.file(), linked);
       else fs::create_symlink(foreign.file(), linked);
       stream::Bundle changed = bundle();
-      changed.sections["job"].resize(101);
+      changed.sections["job"] = std::vector<std::byte>(101);
       StateStore store{foreign.journal()};
       REQUIRE(store.store(linked == next ? changed : bundle()));
       CHECK(foreign.untouched());

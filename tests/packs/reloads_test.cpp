@@ -63,7 +63,7 @@ struct Reloaded {
     read(controls.entry(), second + behind);
   }
   void save() {
-    for (auto& [name, bytes] : shard.take_sections()) kept.insert_or_assign(name, std::move(bytes));
+    for (auto& [name, content] : shard.take_sections()) kept.insert_or_assign(name, std::move(content));
     hold.needs(shard.packs_in_use(), shard.packs_to_come());
   }
   [[nodiscard]] auto compiled() const {
@@ -97,7 +97,7 @@ TEST_CASE(
   }
   CHECK(r.store.compiled() == reloads);
 
-  for (auto& [name, bytes] : r.shard.take_sections(true)) r.kept.insert_or_assign(name, std::move(bytes));
+  for (auto& [name, content] : r.shard.take_sections(true)) r.kept.insert_or_assign(name, std::move(content));
   PackStore other;
   for (const std::string& hash : r.shard.packs_in_use()) other.remember(hash, *r.store.text(hash));
   stream::Shard restored{first_pack(), &other, r.sink};

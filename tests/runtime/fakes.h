@@ -55,9 +55,9 @@ class MemoryStore final : public stream::BundleSink, public stream::SnapshotStor
       if (const auto* transition = std::get_if<stream::AlertTransition>(&report)) published_.transition(*transition);
       else published_.verdict(std::get<stream::Verdict>(report));
     }
-    for (const auto& [name, bytes] : bundle.sections) {
-      if (bytes.empty()) stored_.sections.erase(name);
-      else stored_.sections[name] = bytes;
+    for (const auto& [name, content] : bundle.sections) {
+      if (content.empty()) stored_.sections.erase(name);
+      else stored_.sections[name] = content;
       holds_ = true;
     }
     if (!bundle.sections.empty()) stored_.packs = bundle.packs, stored_.position = bundle.position;

@@ -110,7 +110,7 @@ TEST_CASE(
   CHECK(store.published() == healthy().published());
 
   MemoryStore torn;
-  REQUIRE(torn.keep({.reports = {}, .sections = {{"", {std::byte{1}}}}, .packs = {}, .position = {}}));
+  REQUIRE(torn.keep({.reports = {}, .sections = {{"", std::vector{std::byte{1}}}}, .packs = {}, .position = {}}));
   CHECK_FALSE(Run{torn}.runner.restore());
 }
 

@@ -271,7 +271,7 @@ TEST_CASE("sections are taken until they have so many bytes, and at once of a jo
   heats(1, 20);
   const auto first = log.shard.take_sections(false, 1);
   REQUIRE(jobs(first) == 1);
-  CHECK(jobs(log.shard.take_sections(false, first.rbegin()->second.size() / 2)) == 1);
+  CHECK(jobs(log.shard.take_sections(false, first.rbegin()->second.bytes().size() / 2)) == 1);
   CHECK(jobs(log.shard.take_sections()) == 1);
   heats(20, 30);
   CHECK(jobs(log.shard.take_sections()) == 0);

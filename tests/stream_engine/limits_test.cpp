@@ -177,7 +177,7 @@ TEST_CASE("whether there was room for a job is decided once, however often it is
     // From here on, a decision about c would be another.
     if (refused) record(log, "a", s + 1, "end"), log.beats(s + 2, s + day + 300);
     else record(log, "b", s + 1), record(log, "d", s + 1);
-    for (auto& [name, bytes] : log.shard.take_own_section()) kept[name] = bytes;
+    for (auto& [name, content] : log.shard.take_own_section()) kept[name] = content;
     const stream::Position handed_over = log.end();
     log.beats(s + day + 301, s + day + 310);
     SmallJob again{limits_pack(), nullptr, {.most_state = two_jobs}};

@@ -208,7 +208,7 @@ Scenario::Result Scenario::judge(const std::set<std::string>& subjects, std::siz
 }
 
 Scenario::Result Scenario::judge_with_restarts(const std::vector<std::size_t>& stops) {
-  std::map<std::string, std::vector<std::byte>> kept;
+  stream::Sections kept;
   stream::Position handed_over{};
   Collector history;  // as on disk: what is in it is not taken again
   std::mt19937 random{static_cast<std::uint32_t>(stops.empty() ? 0 : stops.front())};
@@ -231,9 +231,9 @@ Scenario::Result Scenario::judge_with_restarts(const std::vector<std::size_t>& s
       if (!shard.sections_due()) continue;
       auto sections = shard.take_sections(false, random() % 3 == 0 ? 1 : 1u << 20);
       if (sections.empty()) continue;
-      for (auto& [name, bytes] : sections) {
-        if (bytes.empty()) kept.erase(name);
-        else kept[name] = std::move(bytes);
+      for (auto& [name, content] : sections) {
+        if (content.empty()) kept.erase(name);
+        else kept[name] = std::move(content);
       }
       handed_over = static_cast<stream::Position>(i + 2);
     }

@@ -69,6 +69,23 @@ TEST_CASE("what an archive holds is read back, and written again gives the same 
   CHECK(written(read) == bytes);
 }
 
+TEST_CASE("fields that are written later are where they would be, had they been written at once") {
+  const auto fields = [](auto&& middle, auto&& end) {
+    return written([&](Writer& out) {
+      out(1, 1);
+      out.object(2, [&](Writer& of) {
+        of(1, 1), of.object(2, middle), of(3, std::string{"behind"});
+        end(of);
+      });
+      end(out), end(out);
+      out(900, 3);
+    });
+  };
+  const auto middle = [](Writer& out) { out(1, std::vector{0.5, absent}), out(2, std::string{"some"}); };
+  const auto end = [](Writer& out) { out(7, 8), out(8, whole().by_name); };
+  CHECK(fields([&](Writer& out) { out.later(middle); }, [&](Writer& out) { out.later(end); }) == fields(middle, end));
+}
+
 TEST_CASE("a field that a reader does not know is skipped, and one that is missing keeps its default") {
   const auto newer = written([](Writer& out) {
     out(900, std::string{"later"});
