@@ -173,6 +173,7 @@ void Lines::apply(const Piece& piece, Extracted& out) {
     if (joined && (joined == &rule || (!rule.event.empty() && rule.event == joined->event))) continue;
     if (!expression.match(piece.body, captures, workspace_->shapes)) {
       ++counters_.unconfirmed;
+      workspace_->shapes.drop(id, *expression.captures);
       continue;
     }
     if (rule.unless && workspace_->shapes.match(*rule.unless, piece.body, {})) continue;

@@ -23,7 +23,7 @@ struct TextCounters {
   std::uint64_t pieces_dropped = 0;   // of a line with very many carriage returns
   std::uint64_t records_cut = 0;      // unfinished records that met a limit
   std::uint64_t records_refused = 0;  // not assembled: too many are open
-  std::uint64_t unconfirmed = 0;      // the scan matched, the captures did not
+  std::uint64_t unconfirmed = 0;      // the scan matched, the captures did not: counted once for each known shape
   std::uint64_t samples = 0, events = 0;
 };
 

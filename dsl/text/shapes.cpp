@@ -149,6 +149,12 @@ void Shapes::found(std::span<const std::uint32_t> expressions) {
   known_->found.assign(expressions.begin(), expressions.end());
 }
 
+void Shapes::drop(std::uint32_t expression, const Regex& regex) {
+  if (known_ == nullptr || !regex.digits_alike) return;
+  std::erase(known_->found, expression);
+  if (known_->results > 0 && known_->result[known_->results - 1].regex == &regex) --known_->results;
+}
+
 const Shapes::Result* Shapes::find(const Regex& regex) noexcept {
   for (std::size_t tried = 0; tried < known_->results; ++tried, ++next_) {
     if (next_ >= known_->results) next_ = 0;

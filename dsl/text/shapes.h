@@ -55,6 +55,9 @@ class Shapes {
   // What a scan for expressions that treat digits alike found in the line; null: not known.
   [[nodiscard]] const std::vector<std::uint32_t>* found();
   void found(std::span<const std::uint32_t> expressions);
+  // The last match() was of this expression and failed: if it fails for all lines of this shape, found() no longer has
+  // it.
+  void drop(std::uint32_t expression, const Regex& regex);
   [[nodiscard]] std::uint64_t recalled() const noexcept { return recalled_; }  // matches, without a search
 
  private:

@@ -51,6 +51,22 @@ TEST_CASE("expressions that tell digits apart match lines of one shape by their 
   }
 }
 
+TEST_CASE("an expression that the scan finds and the captures refuse is tried once for a shape") {
+  const auto extractor = test::compiled(
+                             "pattern \"a\" { line = [[loss: \\d$]], scan = \"loss\", event = \"a\" }\n"
+                             "pattern \"b\" { line = [[loss: 1]], scan = \"loss\", event = \"b\" }")
+                             ->open()
+                             ->make();
+  std::vector<std::size_t> made;
+  for (const char* line : {"loss: 2 ", "loss: 1 ", "loss: 1", "loss: 3 ", "loss: 2"}) {
+    test::Recorded out;
+    extractor->line(test::line(line), {}, out);
+    made.push_back(out.all.size());
+  }
+  CHECK(made == std::vector<std::size_t>{0, 1, 2, 0, 1});
+  CHECK(test::counters_of(*extractor).unconfirmed == 4);  // a once; b, whose digits matter, thrice
+}
+
 TEST_CASE("a line of a known shape is not searched again, and its groups are its own") {
   const Regex regex{R"((?:(\w+) )?step (\d+))", 0};
   dsl::text::Searches searches;
