@@ -346,7 +346,7 @@ Result<void> Judge::load(Reader& in) {
   });
   if (run != runs_.size()) in.fail(Error{Errc::malformed, "the snapshot is of another pack"});
   for (const RuleRun& one : runs_)
-    if (!one.lives().empty() && one.lives().rbegin()->first >= facts_.topology.size(one.rule().per))
+    if (!one.lives().empty() && one.lives().last() >= facts_.topology.size(one.rule().per))
       in.fail("an alert is of no member");
   if (auto status = in.status(); !status) return status;
   lifecycle_.count(runs_);

@@ -26,11 +26,11 @@ const RuleRun::Seldom& RuleRun::seldom() const noexcept {
 }
 
 void RuleRun::begin(Time tick) {
-  if (answer_memory_ > Duration{}) {
-    auto& earlier = seldom().earlier_answers;
+  if (seldom_ && seldom_->answer_memory > Duration{}) {
+    auto& earlier = seldom_->earlier_answers;
     const auto answers = answers_now();
     if (last_tick_ != long_ago) earlier.emplace_back(last_tick_, std::vector(answers.begin(), answers.end()));
-    while (earlier.size() > 1 && earlier[1].first <= tick - answer_memory_) earlier.erase(earlier.begin());
+    while (earlier.size() > 1 && earlier[1].first <= tick - seldom_->answer_memory) earlier.erase(earlier.begin());
   }
   if (last_tick_ != long_ago) last_interval_ = tick - last_tick_;
   last_tick_ = tick;
@@ -49,20 +49,12 @@ void RuleRun::repeat(Time tick) {
 }
 
 void RuleRun::count(std::span<const Truth> outcomes, std::span<const std::uint8_t> existing) {
-  for (std::size_t i = 0; repeats_ > 0 && i < outcomes_.size(); ++i) {
-    evaluated_[i] += repeats_;
-    known_[i] += outcomes_[i] != Truth::unknown ? repeats_ : 0;
-  }
-  repeats_ = 0;
+  if (repeats_ > 0) counts_.add(outcomes_, repeats_);
+  repeats_ = 1;
   outcomes_.assign(outcomes.begin(), outcomes.end());
-  evaluated_.resize(outcomes_.size());
-  known_.resize(outcomes_.size());
-  ever_.resize(outcomes_.size());
   std::size_t known_now = 0, yes = 0, members = 0;
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
     const std::uint8_t known = outcomes_[i] != Truth::unknown ? 1 : 0, member = existing[i];
-    ++evaluated_[i];
-    known_[i] += known;
     members += member;
     known_now += known & member;
     yes += (outcomes_[i] == Truth::yes ? 1 : 0) & member;
@@ -79,7 +71,8 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
   if (same && quiet_) return repeat(tick), false;
   begin(tick);
   const auto existing = topology.existing(rule_->per);
-  const std::vector<Truth> before = answers_.empty() ? outcomes_ : std::exchange(answers_, {});
+  const std::vector<Truth> before =
+      seldom_ && !seldom_->answers.empty() ? std::exchange(seldom_->answers, {}) : outcomes_;
   if (same) count_again();
   else count(outcomes, existing);
   recorded_at_ = topology.version();
@@ -90,11 +83,12 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
     return false;
   }
   answered_yes_ |= any_yes;
-  answers_ = outcomes_;
+  Seldom& seldom = this->seldom();
+  std::vector<Truth>& answers = seldom.answers = outcomes_;
 
   if (any_yes)
     for (Slot slot = 0; slot < outcomes_.size(); ++slot)
-      if (outcomes_[slot] == Truth::yes && existing[slot]) lives_.try_emplace(slot);
+      if (outcomes_[slot] == Truth::yes && existing[slot]) lives_[slot];
 
   for (auto it = lives_.begin(); it != lives_.end();) {
     auto& [slot, life] = *it;
@@ -105,18 +99,18 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
     if (!life.on && life.first != never && life.streak.holds(rule_->fire, Truth::yes)) {
       life.on = true;
       fired_ = true;
-      if (timely(*rule_)) began_ = std::min(began_, life.first);
-      ever_[slot] = 1;
+      if (timely(*rule_)) seldom.began = std::min(seldom.began, life.first);
+      mark_ever(slot);
     } else if (life.on && outcome != Truth::yes && life.streak.holds(rule_->clear, Truth::no)) {
       life.on = false;
       if (!life.published) life.begin_anew();  // else once its resolve is published
     }
-    answers_[slot] = life.on ? Truth::yes : outcome == Truth::unknown ? Truth::unknown : Truth::no;
+    answers[slot] = life.on ? Truth::yes : outcome == Truth::unknown ? Truth::unknown : Truth::no;
     const bool quiet = !life.on && !life.published && life.withheld == never &&
                        !life.streak.hopes(rule_->fire);  // the lifecycle counts withheld members
     it = quiet ? lives_.erase(it) : std::next(it);
   }
-  if (answers_ != before) unchanged_since_ = tick;
+  if (answers != before) unchanged_since_ = tick;
   return !lives_.empty();
 }
 
@@ -129,10 +123,11 @@ std::span<const Truth> RuleRun::answers(Time tick) const {
 }
 
 Truth RuleRun::ever(Slot slot) const {
-  if (slot >= ever_.size()) return Truth::unknown;
-  if (ever_[slot]) return Truth::yes;
-  const std::uint64_t evaluated = std::uint64_t{evaluated_[slot]} + repeats_;
-  const std::uint64_t known = std::uint64_t{known_[slot]} + (outcomes_[slot] != Truth::unknown ? repeats_ : 0);
+  if (const auto& ever = seldom().ever; slot < ever.size() && ever[slot]) return Truth::yes;
+  if (slot >= outcomes_.size()) return Truth::unknown;
+  const auto counts = counts_.of(slot);
+  const std::uint64_t evaluated = std::uint64_t{counts.evaluated} + repeats_;
+  const std::uint64_t known = std::uint64_t{counts.known} + (outcomes_[slot] != Truth::unknown ? repeats_ : 0);
   return known * 10 >= evaluated * 9 && evaluated > 0 ? Truth::no : Truth::unknown;
 }
 
@@ -161,15 +156,20 @@ std::vector<double>& RuleRun::state(std::size_t field, std::size_t members) {
   return column;
 }
 
+void RuleRun::mark_ever(Slot slot) {
+  auto& ever = seldom().ever;
+  ever.resize(std::max<std::size_t>(ever.size(), slot + std::size_t{1}));
+  ever[slot] = 1;
+}
+
 void RuleRun::adopt(Slot slot, Life life) {
   quiet_ = false;
   if (life.on) {
     fired_ = true;
-    if (timely(*rule_) && life.first < began_) began_ = life.first;
-    ever_.resize(std::max<std::size_t>(ever_.size(), slot + std::size_t{1}));
-    ever_[slot] = 1;
+    if (timely(*rule_)) seldom().began = std::min(seldom().began, life.first);
+    mark_ever(slot);
   }
-  lives_.insert_or_assign(slot, std::move(life));
+  lives_[slot] = std::move(life);
 }
 
 void RuleRun::adopt(RuleRun&& old) {
@@ -179,9 +179,9 @@ void RuleRun::adopt(RuleRun&& old) {
     for (std::size_t f = 0; f < after.size(); ++f)
       if (before[i].name == after[f].name) columns[f] = std::move(old.seldom().state[i]);
   const Rule* rule = rule_;
-  const Duration memory = answer_memory_;
+  const Duration memory = std::as_const(*this).seldom().answer_memory;
   *this = std::move(old);
-  rule_ = rule, answer_memory_ = memory;
+  rule_ = rule, seldom().answer_memory = memory;
   seldom().state = std::move(columns);
   seldom().held.clear();
   drop_empty();
@@ -189,13 +189,11 @@ void RuleRun::adopt(RuleRun&& old) {
 
 void RuleRun::fields(auto& self, auto& archive) {
   auto& seldom = self.seldom();
-  archive(1, self.lives_), archive(2, self.outcomes_), archive(3, self.saved_answers());
-  archive(4, seldom.earlier_answers);
-  archive(5, self.evaluated_), archive(6, self.known_), archive(7, self.ever_);
+  archive(2, self.outcomes_), archive(4, seldom.earlier_answers), archive(7, seldom.ever);
   archive(9, seldom.held), archive(10, self.ticks_), archive(11, self.known_sum_), archive(12, self.evaluated_sum_);
   archive(13, self.last_tick_), archive(14, self.last_interval_), archive(15, self.fired_),
       archive(16, self.answered_yes_);
-  archive(17, seldom.quarantined_until), archive(18, seldom.failures), archive(19, self.began_);
+  archive(17, seldom.quarantined_until), archive(18, seldom.failures), archive(19, seldom.began);
   archive(20, self.repeats_), archive(21, seldom.failure);
 }
 
@@ -203,6 +201,9 @@ constexpr Tag state_tag = 8;  // by name: the next pack's rule can have other fi
 
 void RuleRun::save(Writer& out) const {
   fields(*this, out);
+  lives_.save_as(1, out);
+  out(3, std::vector(answers_now().begin(), answers_now().end()));
+  out(5, counts_.all(&EvaluationCounts::Counts::evaluated)), out(6, counts_.all(&EvaluationCounts::Counts::known));
   out.list(state_tag, std::views::iota(std::size_t{0}, rule_->state.size()),
            [&](Writer& field, std::size_t i) { field(1, rule_->state[i].name), field(2, seldom().state[i]); });
   if (!seldom().holds.empty()) out(22, seldom().holds);
@@ -210,7 +211,9 @@ void RuleRun::save(Writer& out) const {
 
 void RuleRun::load(Reader& in) {
   fields(*this, in);
-  if (answers_ == outcomes_) answers_.clear();
+  lives_.load_as(1, in);
+  if (auto answers = in.get<std::vector<Truth>>(3); answers != outcomes_) seldom().answers = std::move(answers);
+  counts_.set(in.get<std::vector<std::uint32_t>>(5), in.get<std::vector<std::uint32_t>>(6));
   unchanged_since_ = last_tick_;
   in(22, seldom().holds);
   in.list(state_tag, [&](Reader& field) {

@@ -9,43 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "stream/rules/alert.h"
+#include "stream/rules/evaluation_counts.h"
+#include "stream/rules/life.h"
 #include "stream/rules/pack.h"
-#include "stream/rules/streak.h"
 #include "stream/topology/topology.h"
 #include "stream/values/archive.h"
 
 namespace tocsin::stream {
-
-// One member's state in a rule: from its first yes until it is quiet again.
-struct Life {
-  Streak streak;
-  bool on = false;           // fire has held and clear has not since: the rule's answer, whatever happened to the alert
-  bool published = false;    // an alert of it is firing
-  Time withheld = never;     // since when the subject's limit keeps it from firing
-  std::string explained_by;  // a parent that fires on an overlapping member
-  std::string attempt;       // of a rule of scope "job": the attempt in which it fired first
-  std::uint64_t id = 0;
-  std::uint32_t number = 0;  // of its last transition
-  Time first = never;        // first T: that of pending
-  Time last_known{};
-  Time moved = long_ago;  // T of its last transition
-  Finding finding;        // of the last firing transition
-  std::optional<std::uint64_t> pid;
-
-  // The alert has cleared: the next one on this member gets a new id.
-  void begin_anew() { first = never, number = 0, explained_by.clear(), attempt.clear(); }
-  static void fields(auto& self, auto& archive) {
-    archive(1, self.streak), archive(2, self.on), archive(3, self.published), archive(11, self.withheld);
-    archive(5, self.explained_by), archive(6, self.id), archive(7, self.number), archive(8, self.first);
-    archive(9, self.last_known), archive(10, self.finding.shows), archive(12, self.moved),
-        archive(13, self.finding.actions);
-    archive(14, self.attempt), archive(15, self.finding.implies), archive(16, self.finding.not_known);
-    archive(17, self.finding.cannot_decide), archive(18, self.finding.evidence),
-        archive(19, self.finding.evidence_texts);
-    archive(20, self.finding.who), archive(21, self.pid);
-  }
-};
 
 // One rule over an attempt's members so far: outcomes, the answer after fire and clear, state columns, held values.
 // Owned by the attempt's Judge.
@@ -60,8 +30,8 @@ class RuleRun {
   void repeat(Time tick);
 
   [[nodiscard]] const Rule& rule() const noexcept { return *rule_; }
-  [[nodiscard]] std::map<Slot, Life>& lives() noexcept { return lives_; }
-  [[nodiscard]] const std::map<Slot, Life>& lives() const noexcept { return lives_; }
+  [[nodiscard]] Lives& lives() noexcept { return lives_; }
+  [[nodiscard]] const Lives& lives() const noexcept { return lives_; }
   [[nodiscard]] std::span<const Truth> outcomes() const noexcept { return outcomes_; }
   // After fire and clear, as of the last tick at or before `tick`; unknown before the first.
   [[nodiscard]] std::span<const Truth> answers(Time tick) const;
@@ -72,12 +42,12 @@ class RuleRun {
   [[nodiscard]] bool fired() const noexcept { return fired_; }  // ever on, for any member
   // First T of the first alert that fired; never: none fired, or the rule runs only at the end, where this has no
   // meaning.
-  [[nodiscard]] Time began() const noexcept { return began_; }
+  [[nodiscard]] Time began() const noexcept { return seldom().began; }
   [[nodiscard]] bool on() const noexcept;    // now, for any member
   [[nodiscard]] double known_share() const;  // of its members' evaluations
   [[nodiscard]] bool mostly_known() const { return known_share() >= 0.9; }
   [[nodiscard]] std::size_t members_seen() const noexcept {
-    return evaluated_.size() - (rule_->per == Level::rank && !evaluated_.empty());
+    return outcomes_.size() - (rule_->per == Level::rank && !outcomes_.empty());
   }
   // No member's outcome was known at the last tick, as where there are none.
   [[nodiscard]] bool undecided() const noexcept { return ticks_ > 0 && known_now_ == 0; }
@@ -85,7 +55,7 @@ class RuleRun {
   [[nodiscard]] std::uint64_t evaluations() const noexcept { return ticks_; }
 
   // Answers are stored for this long, for dependent rules whose ticks run later than its own.
-  void keep_answers_for(Duration span) { answer_memory_ = std::max(answer_memory_, span); }
+  void keep_answers_for(Duration span) { seldom().answer_memory = std::max(seldom().answer_memory, span); }
   // How long an alert can stay without a known outcome.
   [[nodiscard]] Duration patience() const;
 
@@ -100,12 +70,17 @@ class RuleRun {
     std::map<std::uint32_t, std::vector<double>> held;
     // Of scope "job": by slot, whether the member's state and alert are here, and not in the run of another attempt.
     std::vector<std::uint8_t> holds;
+    std::vector<Truth> answers;                                        // empty: they are the outcomes
+    Duration answer_memory{};                                          // how long the next are stored
     std::vector<std::pair<Time, std::vector<Truth>>> earlier_answers;  // few
+    std::vector<std::uint8_t> ever;                                    // by slot: was on; as far as any was
+    Time began = never;
     std::optional<Time> quarantined_until;
     std::uint32_t failures = 0;  // in a row
     std::string failure;         // the last one, with file and line
     [[nodiscard]] bool empty() const noexcept {
-      return state.empty() && held.empty() && holds.empty() && earlier_answers.empty() && !has_failed();
+      return state.empty() && held.empty() && holds.empty() && answers.empty() && answer_memory == Duration{} &&
+             earlier_answers.empty() && ever.empty() && began == never && !has_failed();
     }
     [[nodiscard]] bool has_failed() const noexcept { return quarantined_until || failures > 0 || !failure.empty(); }
     void leave_quarantine() { quarantined_until.reset(), failures = 0; }
@@ -126,30 +101,29 @@ class RuleRun {
   void drop_empty() {
     if (seldom_ && seldom_->empty()) seldom_.reset();
   }
-  std::vector<Truth>& saved_answers() noexcept { return answers_; }
-  [[nodiscard]] std::vector<Truth> saved_answers() const { return {answers_now().begin(), answers_now().end()}; }
-  [[nodiscard]] std::span<const Truth> answers_now() const noexcept { return answers_.empty() ? outcomes_ : answers_; }
+  // After fire and clear; while all members are quiet, they are the outcomes.
+  [[nodiscard]] std::span<const Truth> answers_now() const noexcept {
+    return seldom().answers.empty() ? outcomes_ : seldom().answers;
+  }
   void count_again();
+  void mark_ever(Slot slot);
   void count(std::span<const Truth> outcomes, std::span<const std::uint8_t> existing);
 
   // What each tick moves stands together.
   const Rule* rule_;
   Time last_tick_ = long_ago;
-  Duration last_interval_{}, answer_memory_{};
+  Duration last_interval_{};
   std::uint64_t ticks_ = 0, known_sum_ = 0, evaluated_sum_ = 0;
   std::uint64_t recorded_at_ = 0;  // the version of the topology at the last that was recorded; of that one:
   std::uint32_t members_now_ = 0, known_now_ = 0, yes_now_ = 0;
-  std::uint32_t repeats_ = 0;  // of outcomes_, which evaluated_ and known_ do not count yet
+  std::uint32_t repeats_ = 0;  // of outcomes_, which counts_ does not have yet
   bool quiet_ = false;         // none says yes or has a life
   bool fired_ = false, answered_yes_ = false;
+  Lives lives_;
+  std::unique_ptr<Seldom> seldom_;
   std::vector<Truth> outcomes_;
   Time unchanged_since_ = long_ago;  // the answers, as far as is known
-  std::map<Slot, Life> lives_;
-  std::vector<Truth> answers_;  // empty: they are the outcomes, as while all members are quiet
-  std::vector<std::uint32_t> evaluated_, known_;
-  std::vector<std::uint8_t> ever_;
-  Time began_ = never;
-  std::unique_ptr<Seldom> seldom_;
+  EvaluationCounts counts_;
 };
 
 }  // namespace tocsin::stream
