@@ -16,7 +16,7 @@ void Evaluator::State::resize() {
     nodes = graph->size();
     for (NodeSet* set : {&valued, &constant, &written_out, &ready}) set->resize(nodes);
     dirty.resize(nodes, true);
-    readings.resize(graph->numbered().readings), groups.resize(graph->numbered().folds);
+    readings.resize(graph->numbered().readings), groups.resize(graph->groupings().size());
   }
   const std::uint64_t known = leaves->texts();
   if (moved || known != texts) {
@@ -95,7 +95,6 @@ void Evaluator::forget_above(std::size_t mark) {
     state.dirty.add(id);
   }
   state.nodes = std::min(state.nodes, mark);
-  state.groups.resize(std::min<std::size_t>(state.groups.size(), state.graph->numbered().folds));
 }
 
 void Evaluator::run(std::span<const NodeId> nodes) {

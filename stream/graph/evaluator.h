@@ -21,10 +21,11 @@ class Leaves {
   // What the values of a reduction or finding follow from besides the other column: of the tick at which they were
   // written.
   struct Reading {
-    static constexpr std::uint64_t of_finding = ~std::uint64_t{0};
-    std::uint64_t content = 0, zeros = 0;  // versions: of the signal, and of the column of zeros with this number
-    std::uint32_t signal = 0, zeros_of = ~std::uint32_t{0};  // of a finding, `signal` is its node
-    Time from = never, until = never;                        // time alone changes nothing at the ticks in [from, until)
+    static constexpr std::uint16_t no_zeros = 0xFFFF, of_finding = 0xFFFE;
+    Time from = never, until = never;      // time alone changes nothing at the ticks in [from, until)
+    std::uint32_t content = 0, zeros = 0;  // versions, as far as they fit: of the signal, and of the column of zeros
+    std::uint32_t signal = 0;              // of a finding, its number
+    std::uint16_t zeros_of = no_zeros;     // the number of that column
   };
   virtual Reading reading(const Node&, const WindowSpec&) { return {}; }
   virtual Reading reading_of_finding(const Node&) { return {}; }

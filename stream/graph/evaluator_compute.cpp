@@ -219,11 +219,12 @@ void Evaluator::State::reduce(NodeId id, const NodeStep& of) {
   const Node& node = (*graph)[id];
   const NodeId from = of.arguments[0];
   const Level level = graph->step(from).level;
-  const bool peers = node.attributes.group == Group::peers;
-  GroupsAt& at = groups[of.fold];
+  const Grouping& grouping = graph->groupings()[of.grouping];
+  const bool peers = grouping.by == Group::peers;
+  GroupsAt& at = groups[of.grouping];
   if (at.version != version) {
-    at.groups = peers ? &topology->peers(level, graph->coordinates(*node.attributes.peers))
-                      : &topology->groups(level, level_of(node.attributes.group.value_or(Group::job)));
+    at.groups = peers ? &topology->peers(level, graph->coordinates(grouping.peers))
+                      : &topology->groups(level, level_of(grouping.by));
     at.version = version;
   }
   const GroupFold::Of members{*at.groups, peers, level == Level::rank};

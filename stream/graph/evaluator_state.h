@@ -22,7 +22,7 @@ inline std::size_t index(NodeId id) noexcept { return static_cast<std::size_t>(i
 struct Evaluator::State {
   State(const Graph& of, const Topology& with, Leaves& by) : graph(&of), topology(&with), leaves(&by) {}
 
-  struct GroupsAt {  // of a reduction, at this version of the topology
+  struct GroupsAt {  // of a grouping, at this version of the topology
     const Groups* groups = nullptr;
     std::uint64_t version = 0;
   };

@@ -114,6 +114,7 @@ NodeId Graph::intern(Node node) {
     assert(node.arguments.size() <= step.arguments.size());
     std::copy(node.arguments.begin(), node.arguments.end(), step.arguments.begin());
     std::copy(node.forms.begin(), node.forms.end(), step.forms.begin());
+    if (folds_members(step.op)) step.grouping = grouping(node);
     number(step);
     steps_.push_back(step);
     for (const NodeId argument : node.arguments) users_[static_cast<std::size_t>(argument)].push_back(place->second);
@@ -130,9 +131,17 @@ NodeId Graph::intern(Node node) {
 void Graph::number(NodeStep& step) {
   const auto level = static_cast<std::size_t>(step.level);
   if (has_reading(step.source)) step.reading = numbered_.readings++;
-  if (folds_members(step.op)) step.fold = numbered_.folds++;
   if (step.has_column()) step.column = numbered_.columns[level]++;
   if (step.has_mask()) step.mask = numbered_.masks[level]++;
+}
+
+std::uint32_t Graph::grouping(const Node& node) {
+  const Group by = node.attributes.group.value_or(Group::job);
+  const Grouping one{step(node.arguments[0]).level, by,
+                     by == Group::peers ? node.attributes.peers.value_or(PeersId{}) : PeersId{}};
+  const auto known = std::ranges::find(groupings_, one);
+  if (known == groupings_.end()) return groupings_.push_back(one), static_cast<std::uint32_t>(groupings_.size() - 1);
+  return static_cast<std::uint32_t>(known - groupings_.begin());
 }
 
 NodeId Graph::constant(double value, std::string unit) {
@@ -184,7 +193,6 @@ void Graph::truncate(std::size_t mark) {
     const NodeStep& step = steps_[i];
     const auto level = static_cast<std::size_t>(step.level);
     if (has_reading(step.source)) --numbered_.readings;
-    if (folds_members(step.op)) --numbered_.folds;
     if (step.has_column()) --numbered_.columns[level];
     if (step.has_mask()) --numbered_.masks[level];
     by_key_.erase(keys_[i]);

@@ -142,14 +142,23 @@ struct NodeStep {
   Source source = Source::arguments;
   std::uint8_t arity = 0;
   bool in_place = false;  // computed by the one node that reads it: has no values of its own
-  // Its number among the nodes that have a reading; that fold members; of its level that have a column, or a mask. A
-  // mask of a window has a column too, of which it is made.
-  std::uint32_t reading = 0, fold = 0, column = 0, mask = 0;
+  // Its number among the nodes that have a reading; of its level that have a column, or a mask. A mask of a window has
+  // a column too, of which it is made.
+  std::uint32_t reading = 0, column = 0, mask = 0;
+  std::uint32_t grouping = 0;  // of one that folds members: the number of its Grouping
   [[nodiscard]] bool mask_of_window() const noexcept { return source == Source::window && shape == Shape::mask; }
   [[nodiscard]] bool has_column() const noexcept { return shape == Shape::column || mask_of_window(); }
   [[nodiscard]] bool has_mask() const noexcept { return shape == Shape::mask && !in_place; }
   std::array<NodeId, most_arguments> arguments{};
   std::array<MaskForm, most_arguments> forms{};
+};
+
+// Over which groups of members of a level a reduction runs.
+struct Grouping {
+  Level of = Level::none;
+  Group by = Group::job;
+  PeersId peers{};  // of Group::peers
+  friend bool operator==(const Grouping&, const Grouping&) = default;
 };
 
 // The operations that tracing leaves of a pack's rules. Nodes are hash-consed: rules share equal nodes. Arguments come
@@ -185,10 +194,12 @@ class Graph {
 
   // How many of its nodes have what a NodeStep numbers.
   struct Numbered {
-    std::uint32_t readings = 0, folds = 0;
+    std::uint32_t readings = 0;
     std::array<std::uint32_t, level_count> columns{}, masks{};
   };
   [[nodiscard]] const Numbered& numbered() const noexcept { return numbered_; }
+  // By number; the nodes of many rules share few.
+  [[nodiscard]] std::span<const Grouping> groupings() const noexcept { return groupings_; }
 
   // The evaluation of a scripted rule appends nodes and truncates them afterwards.
   [[nodiscard]] std::size_t mark() const noexcept { return nodes_.size(); }
@@ -216,6 +227,7 @@ class Graph {
   struct Application;
   NodeId intern(Node node);
   void number(NodeStep& step);
+  std::uint32_t grouping(const Node& node);
 
   const SignalTable* signals_;
   std::vector<Node> nodes_;
@@ -223,6 +235,7 @@ class Graph {
   std::vector<std::vector<NodeId>> users_;
   NodeSet leaves_;
   Numbered numbered_;
+  std::vector<Grouping> groupings_;
   std::vector<std::string> keys_;  // of each node, to remove it from by_key_
   std::unordered_map<std::string, NodeId> by_key_;
   std::vector<std::vector<std::string>> peers_;

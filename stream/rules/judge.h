@@ -128,19 +128,18 @@ class Judge final : private Leaves {
   using HeldValues = std::map<std::uint32_t, std::vector<double>>;
   void adopt_frozen(const Judge& old, const HeldValues& before, RuleRun& now);
 
-  // The runs of the rules that a finding names, those that are here.
-  using Named = std::vector<const RuleRun*>;
-  const Named& named_by(const Node& finding);
   bool reduce(const Node& reduction, const WindowSpec& window, Column other, std::span<double> out) override;
   Reading reading(const Node& reduction, const WindowSpec& window) override {
     return facts_.history.reading(reduction, window, moment_, facts_.coverage);
   }
   Reading reading_of_finding(const Node& node) override;
   bool same(const Reading& reading) override {
-    if (reading.content != Reading::of_finding) return facts_.history.same(reading, moment_, facts_.coverage);
-    return moment_.tick >= reading.from && std::ranges::all_of(named_[found_[reading.signal]], [&](const RuleRun* run) {
-             return run->unchanged_since() <= reading.from;
-           });
+    if (reading.zeros_of != Reading::of_finding) return facts_.history.same(reading, moment_, facts_.coverage);
+    const auto unchanged = [&](RuleIndex rule) {
+      return runs_[static_cast<std::size_t>(rule)].unchanged_since() <= reading.from;
+    };
+    return moment_.tick >= reading.from &&
+           std::ranges::all_of(scripts_->named_by(graph()[static_cast<NodeId>(reading.signal)]), unchanged);
   }
   [[nodiscard]] std::uint64_t texts() const override { return facts_.symbols.size(); }
   [[nodiscard]] double job_age() const override;
@@ -161,10 +160,6 @@ class Judge final : private Leaves {
   Moment moment_;
   Time tick_{};  // T of the current tick: that of the moment, but exactly E at the last
   std::vector<Truth> outcomes_;
-  static constexpr std::uint16_t not_looked_up = 0xFFFF;
-  std::vector<std::uint16_t> found_;  // by node, of a finding: its place in named_
-  std::vector<Named> named_;
-  Named named_by_script_;
   // The answers of scripted rules at the current tick: their outputs are nodes above the graph's mark.
   std::map<RuleIndex, Rule> script_answers_;
   std::size_t gaps_ = 0;          // of the log that counted at the last tick

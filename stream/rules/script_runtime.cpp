@@ -1,6 +1,8 @@
 #include "stream/rules/script_runtime.h"
 
+#include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace tocsin::stream {
 
@@ -21,6 +23,22 @@ Result<ScriptedAnswer> ScriptRuntime::evaluate(RuleIndex rule, Scratch& scratch)
     host_ = std::move(*made);
   }
   return host_->evaluate(rule, scratch);
+}
+
+std::span<const RuleIndex> ScriptRuntime::named_by(const Node& finding) {
+  const auto id = static_cast<std::size_t>(&finding - &graph()[NodeId{0}]);
+  const bool lasting = id < pack_->graph->size();  // no script appended it
+  places_.resize(pack_->graph->size(), not_looked_up);
+  if (lasting && places_[id] != not_looked_up) return named_[places_[id]];
+  std::vector<RuleIndex> rules;
+  for (const std::string& name : finding.attributes.findings) {
+    const auto rule = std::ranges::lower_bound(pack_->rules, name, {}, &Rule::name);
+    if (rule != pack_->rules.end() && rule->name == name)
+      rules.push_back(static_cast<RuleIndex>(rule - pack_->rules.begin()));
+  }
+  if (!lasting) return named_by_script_ = std::move(rules);
+  places_[id] = static_cast<std::uint32_t>(named_.size());
+  return named_.emplace_back(std::move(rules));
 }
 
 bool ScriptRuntime::truncate(std::size_t mark) {

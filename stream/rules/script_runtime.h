@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "stream/rules/pack.h"
 #include "stream/rules/scripts.h"
@@ -10,7 +13,7 @@ namespace tocsin::stream {
 
 // What changes while a pack's scripted rules are evaluated: a copy of the pack's graph, to which they append nodes for
 // one tick, and the host that runs their functions, made at the first evaluation. A pack of compiled rules needs
-// neither. Owned by a shard; the judges of its attempts use it one after the other.
+// neither. And which rules its findings name. Owned by a shard; the judges of its attempts use it one after the other.
 class ScriptRuntime {
  public:
   explicit ScriptRuntime(PackPtr pack);
@@ -21,11 +24,17 @@ class ScriptRuntime {
   [[nodiscard]] Result<ScriptedAnswer> evaluate(RuleIndex rule, Scratch& scratch);
   // Removes what was appended above `mark`. True: there was something.
   bool truncate(std::size_t mark);
+  // The rules of the pack that a finding of graph() names. What it gives lasts until the next call.
+  [[nodiscard]] std::span<const RuleIndex> named_by(const Node& finding);
 
  private:
   PackPtr pack_;
   std::optional<Graph> copy_;
   std::unique_ptr<ScriptHost> host_;
+  static constexpr std::uint32_t not_looked_up = 0xFFFF'FFFF;
+  std::vector<std::uint32_t> places_;  // by node of the pack's graph, of a finding: its place in named_
+  std::vector<std::vector<RuleIndex>> named_;
+  std::vector<RuleIndex> named_by_script_;
 };
 
 }  // namespace tocsin::stream

@@ -191,7 +191,7 @@ Leaves::Reading History::reading(const Node& reduction, const WindowSpec& window
   const TimeRange range = time_range(window, moment.tick, moment.attempt_start);
   reading.from = moment.tick;
   reading.signal = static_cast<std::uint32_t>(window.signal);
-  if (signal != nullptr) reading.content = signal->version();
+  if (signal != nullptr) reading.content = static_cast<std::uint32_t>(signal->version());
   if (op == Op::w_age) return reading.until = never, reading;
   if (signal != nullptr) reading.until = signal->unchanged_until(window, range);
   const bool full = timed && window.full;
@@ -199,8 +199,10 @@ Leaves::Reading History::reading(const Node& reduction, const WindowSpec& window
     reading.until = std::min(reading.until, moment.attempt_start + window.over);
   const SignalDefinition& definition = s.table[window.signal];
   if (!counts_nothing(op, window) && !(full && !definition.source.empty())) return reading;
-  reading.zeros_of = s.zeros.column(definition, window);
-  reading.zeros = s.zeros.version(reading.zeros_of, moment.tick, moment.attempt_start, coverage, s.topology);
+  const std::uint32_t zeros_of = s.zeros.column(definition, window);
+  if (zeros_of >= Leaves::Reading::of_finding) return Leaves::Reading{};
+  reading.zeros_of = static_cast<std::uint16_t>(zeros_of);
+  reading.zeros = s.zeros.version(zeros_of, moment.tick, moment.attempt_start, coverage, s.topology);
   return reading;
 }
 
@@ -209,8 +211,8 @@ bool History::same(const Leaves::Reading& reading, const Moment& moment, const S
   if (moment.tick < reading.from || moment.tick >= reading.until || moment.attempt_end != never) return false;
   s.see_early(moment.now);
   const SignalHistory* const signal = s.signals[reading.signal].get();
-  if (reading.content != (signal == nullptr ? 0 : signal->version())) return false;
-  return reading.zeros_of == Leaves::Reading{}.zeros_of ||
+  if (reading.content != (signal == nullptr ? 0 : static_cast<std::uint32_t>(signal->version()))) return false;
+  return reading.zeros_of == Leaves::Reading::no_zeros ||
          reading.zeros == s.zeros.version(reading.zeros_of, moment.tick, moment.attempt_start, coverage, s.topology);
 }
 

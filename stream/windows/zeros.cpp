@@ -10,14 +10,13 @@ namespace tocsin::stream {
 std::uint32_t Zeros::column(const SignalDefinition& signal, const WindowSpec& window) {
   const bool event = signal.kind == SignalKind::event, timed = window.span == WindowSpec::Span::time;
   const auto same = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
-    return kept.level == signal.owner && kept.event == event && kept.window.lag == window.lag &&
-           (kept.window.span == WindowSpec::Span::time) == timed && (!timed || kept.window.over == window.over) &&
-           kept.source == signal.source;
+    return kept.level == signal.owner && kept.event == event && kept.lag == window.lag && kept.timed == timed &&
+           (!timed || kept.over == window.over) && *kept.source == signal.source;
   });
   if (same != kept_.end()) return static_cast<std::uint32_t>(same - kept_.begin());
   Kept& made = kept_.emplace_back();
-  made.source = signal.source, made.level = signal.owner, made.event = event;
-  made.window.span = window.span, made.window.over = window.over, made.window.lag = window.lag;
+  made.source = &signal.source, made.level = signal.owner, made.event = event;
+  made.timed = timed, made.over = window.over, made.lag = window.lag;
   return static_cast<std::uint32_t>(kept_.size() - 1);
 }
 
@@ -31,8 +30,8 @@ Zeros::Found Zeros::over(std::uint32_t column, TimeRange range, const SourceCove
   kept.coverage = coverage.version(), kept.topology = topology.version();
   const std::size_t members = topology.size(kept.level);
   bool constant = true;
-  if (kept.source.empty()) covered_.assign(members, kept.event ? 0 : 1);
-  else constant = coverage.over(kept.source, kept.level, topology, range.from, range.to, covered_);
+  if (kept.source->empty()) covered_.assign(members, kept.event ? 0 : 1);
+  else constant = coverage.over(*kept.source, kept.level, topology, range.from, range.to, covered_);
   const auto existing = topology.existing(kept.level);
   constant = constant && members > 1 && std::find(existing.begin() + 1, existing.end(), 0) == existing.end();
   const auto value = [&](std::size_t slot) {

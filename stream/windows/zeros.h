@@ -27,10 +27,14 @@ class Zeros {
   [[nodiscard]] std::uint32_t column(const SignalDefinition& signal, const WindowSpec& window);
   Found over(std::uint32_t column, TimeRange range, const SourceCoverage& coverage, const Topology& topology);
   // Of the column at this tick; changes if the values do.
-  [[nodiscard]] std::uint64_t version(std::uint32_t column, Time tick, Time attempt_start,
+  [[nodiscard]] std::uint32_t version(std::uint32_t column, Time tick, Time attempt_start,
                                       const SourceCoverage& coverage, const Topology& topology) {
-    (void)over(column, range(kept_[column].window, tick, attempt_start), coverage, topology);
-    return kept_[column].version;
+    const Kept& kept = kept_[column];
+    WindowSpec window;
+    window.span = kept.timed ? WindowSpec::Span::time : WindowSpec::Span::attempt;
+    window.over = kept.over, window.lag = kept.lag;
+    (void)over(column, range(window, tick, attempt_start), coverage, topology);
+    return kept.version;
   }
   // What an empty window counts over: one of points, or of the attempt, over all of it so far.
   [[nodiscard]] static TimeRange range(const WindowSpec& window, Time tick, Time attempt_start) {
@@ -41,14 +45,14 @@ class Zeros {
 
  private:
   struct Kept {
-    std::string source;
-    Level level{};
-    bool event = false;
-    WindowSpec window;  // its span, `over` and lag
     TimeRange range{};
-    std::uint64_t coverage = 0, topology = 0, version = 0;
-    bool constant = false;
+    std::uint64_t coverage = 0, topology = 0;
+    std::uint32_t version = 0;
+    Level level{};
+    bool event = false, timed = false, constant = false;
+    Duration over{}, lag{};  // of the windows
     std::vector<double> values;
+    const std::string* source = nullptr;  // of the signals' definitions
   };
   std::vector<Kept> kept_;
   std::vector<double> before_;
