@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "stream/windows/series.h"
 
@@ -9,10 +10,10 @@ namespace tocsin::stream {
 
 template <class T>
 void Panes<T>::drop_through(RowNumber number) {
-  while (!panes_.empty() && panes_.front()->number <= number) {
-    dropped_through_ = panes_.front()->number;
-    panes_.pop_front();
-  }
+  const auto kept = std::ranges::find_if(panes_, [&](const auto& pane) { return pane->number > number; });
+  if (kept == panes_.begin()) return;
+  dropped_through_ = (*std::prev(kept))->number;
+  panes_.erase(panes_.begin(), kept);
 }
 
 template <class T>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
@@ -53,7 +52,7 @@ class Panes {
   // Continues another pack's panes; what it did not count is missing in them.
   void adopt(Panes& old);
   [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
-  [[nodiscard]] const std::deque<CopyOnWrite<Pane>>& all() const noexcept { return panes_; }
+  [[nodiscard]] const std::vector<CopyOnWrite<Pane>>& all() const noexcept { return panes_; }
   [[nodiscard]] const std::vector<double>& masks() const noexcept { return wants_.masks; }
   [[nodiscard]] std::size_t after(RowNumber number) const noexcept;
   [[nodiscard]] RowNumber dropped_through() const noexcept { return dropped_through_; }
@@ -69,7 +68,7 @@ class Panes {
   Duration keep_;
   Wants wants_;
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
-  std::deque<CopyOnWrite<Pane>> panes_;  // ascending; panes without any row are not stored
+  std::vector<CopyOnWrite<Pane>> panes_;  // ascending, few hundreds; panes without any row are not stored
 };
 
 extern template class Panes<float>;

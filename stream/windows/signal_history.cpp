@@ -76,6 +76,11 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows, bool rows
     }
     side.panes.emplace(grid, longest_, std::move(wants));
   }
+  const auto count = [&](auto predicate) {
+    return static_cast<std::size_t>(std::ranges::count_if(windows, predicate, &Asked::window));
+  };
+  side.raw.reserve(count([](const WindowSpec& w) { return w.span == Span::time && !w.baseline(); }));
+  side.baselines.reserve(count([](const WindowSpec& w) { return w.baseline(); }));
   for (const Asked& asked : windows) {
     const WindowSpec& w = asked.window;
     if (w.accumulated() && !definition_->points)

@@ -37,6 +37,7 @@ struct RowSide {
 // Everything that an attempt retains of one signal. Owned by its History.
 class SignalHistory {
  public:
+  // `definition`, `windows` and `scratch` outlive it.
   SignalHistory(const SignalDefinition& definition, const std::vector<Asked>& windows, const Symbols* symbols,
                 ReductionScratch& scratch, bool rows_only);
 

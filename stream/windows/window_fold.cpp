@@ -132,8 +132,9 @@ void WindowFold<T>::hold(RowNumber from, RowNumber through) {
   from_ = from;
   through_ = through;
   if (tail_open_ && tail_pane_ * rows_a_pane <= through) close_tail();
-  while (!panes_.empty() && first_of(panes_.front().number) < from) {
-    panes_.pop_front();
+  const auto kept = std::ranges::find_if(panes_, [&](const Pane& pane) { return first_of(pane.number) >= from; });
+  if (kept != panes_.begin()) {
+    panes_.erase(panes_.begin(), kept);
     stale_ = true;
   }
   if (!stale_) return;

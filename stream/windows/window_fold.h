@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <span>
 #include <vector>
 
@@ -66,7 +65,7 @@ class WindowFold {
   void count(std::span<const T> row, std::uint32_t one);
   std::vector<std::uint32_t> numbers_;
   std::vector<std::uint32_t> nans_;  // allocated when the first NaN is measured
-  std::deque<Pane> panes_;           // complete ones, ascending
+  std::vector<Pane> panes_;          // complete ones, ascending: few
   Part middle_;                      // of the panes together
   Part tail_;                        // of pane tail_pane_, so far
   RowNumber tail_pane_ = 0;

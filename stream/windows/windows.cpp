@@ -91,10 +91,10 @@ void deviations(const Rows<T>& rows, std::size_t first, std::size_t end, std::sp
 }  // namespace
 
 template <class T>
-RawView<T>::RawView(WindowSpec spec, const Demand& demand, bool declared, const SignalDefinition& signal)
-    : spec_(std::move(spec)) {
+RawView<T>::RawView(const WindowSpec& spec, const Demand& demand, bool declared, const SignalDefinition& signal)
+    : spec_(&spec) {
   if (!declared) return;
-  const auto most = static_cast<std::size_t>(spec_.over / signal.row) + 1;
+  const auto most = static_cast<std::size_t>(spec.over / signal.row) + 1;
   for (const Reduction& reduction : demand.reductions)
     if (orders(reduction.op) && order_of(reduction.op, reduction.number) == nullptr) {
       if (reduction.op == Op::w_mad) order_.clear();

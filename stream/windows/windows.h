@@ -39,8 +39,9 @@ struct RowReduction {
 template <class T>
 class RawView {
  public:
-  RawView(WindowSpec spec, const Demand& demand, bool declared, const SignalDefinition& signal);
-  [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
+  // `spec` outlives it.
+  RawView(const WindowSpec& spec, const Demand& demand, bool declared, const SignalDefinition& signal);
+  [[nodiscard]] const WindowSpec& spec() const noexcept { return *spec_; }
 
   void advance(const Rows<T>& rows, TimeRange time_range);
   void forget() { built_ = false; }
@@ -78,7 +79,7 @@ class RawView {
   // What has the numbers that a reduction reads; null: nothing.
   [[nodiscard]] const NearRank<T>* order_of(Op op, double number) const noexcept;
 
-  WindowSpec spec_;
+  const WindowSpec* spec_;
   bool built_ = false;
   RowNumber from_ = 0, through_ = 0;  // order_ and fold_ are of the rows (from_, through_]
   std::vector<NearRank<T>> order_;    // what the declared reductions read
@@ -91,15 +92,13 @@ class RawView {
 template <class T>
 class BaselineView {
  public:
-  BaselineView(WindowSpec spec, const Demand& demand, Duration pane)
-      : spec_(std::move(spec)),
-        order_(demand.order),
-        last_(demand.last),
-        sorted_(static_cast<std::size_t>(spec_.over / pane)) {
+  // `spec` outlives it.
+  BaselineView(const WindowSpec& spec, const Demand& demand, Duration pane)
+      : spec_(&spec), order_(demand.order), last_(demand.last), sorted_(static_cast<std::size_t>(spec.over / pane)) {
     for (const Reduction& reduction : demand.reductions)
       if (orders(reduction.op)) kept_.keep(reduction);
   }
-  [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
+  [[nodiscard]] const WindowSpec& spec() const noexcept { return *spec_; }
   [[nodiscard]] bool ordered() const noexcept { return order_; }
 
   // The last values of the rows up to this one, which the rows may drop then.
@@ -128,7 +127,7 @@ class BaselineView {
   static void fields(auto& self, auto& archive);
   static void count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction,
                               std::span<double> out);
-  WindowSpec spec_;
+  const WindowSpec* spec_;
   bool order_, last_, built_ = false;
   RowNumber from_ = 0, through_ = 0;  // panes in sorted_
   SortedColumns<double> sorted_;
