@@ -110,6 +110,10 @@ void Evaluator::run(std::span<const NodeId> nodes) {
 void Evaluator::run(const FewNodes& nodes) {
   State& state = *state_;
   state.resize();
+  for (const auto& [word, in_word] : nodes.parts())
+    for (NodeSet::Word due = in_word & ~state.ready.at(word) & (state.dirty.at(word) | state.graph->leaves().at(word));
+         due != 0; due &= due - 1)
+      state.prefetch(static_cast<NodeId>(word * NodeSet::bits + static_cast<unsigned>(std::countr_zero(due))));
   for (const auto& [word, in_word] : nodes.parts()) {
     NodeSet::Word rest = in_word & ~state.ready.at(word);
     state.ready.at(word) |= rest;

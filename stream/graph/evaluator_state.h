@@ -74,6 +74,13 @@ struct Evaluator::State {
     return true;
   }
   void resize();
+  // What decides whether a node is computed, and what it may be compared with.
+  [[gnu::always_inline]] void prefetch(NodeId id) const noexcept {
+    const NodeStep& of = graph->step(id);
+    if (has_reading(of.source)) __builtin_prefetch(&readings[of.reading]);
+    if (of.has_column()) __builtin_prefetch(values.column(of).data());
+    if (of.has_mask()) __builtin_prefetch(values.mask(of).data());
+  }
   void visit(NodeId id);
   void compute(NodeId id);
   bool keep(NodeId id, const NodeStep& of);

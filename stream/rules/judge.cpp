@@ -90,6 +90,7 @@ void Judge::run(Scheduler::Due due) {
   if (selective_)
     std::erase_if(rules, [&](RuleIndex rule) { return !selects(pack_->rules[static_cast<std::size_t>(rule)]); });
   alive_.clear();
+  for (const RuleIndex rule : rules) runs_[static_cast<std::size_t>(rule)].prefetch();
   for (const RuleIndex rule : rules) evaluate(rule);
   if (!alive_.empty()) {
     const std::uint64_t over_limit = lifecycle_.over_limit();
@@ -120,6 +121,7 @@ void Judge::evaluate(RuleIndex index) {
   if (rule.scope == Scope::job) take_over(index);
   if (repeat(index)) return;
   const bool had_lives = !run.lives().empty();
+  run.prefetch_outcomes();
   ++context_.counters->evaluations;
   if (rule.scripted) {
     if (!evaluate_script(index, rule, run)) outcomes_.assign(facts_.topology.size(rule.per), Truth::unknown);

@@ -14,6 +14,7 @@
 #include "stream/rules/pack.h"
 #include "stream/topology/topology.h"
 #include "stream/values/archive.h"
+#include "stream/values/prefetch.h"
 
 namespace tocsin::stream {
 
@@ -53,6 +54,10 @@ class RuleRun {
   [[nodiscard]] bool undecided() const noexcept { return ticks_ > 0 && known_now_ == 0; }
   [[nodiscard]] bool answered_yes() const noexcept { return answered_yes_; }
   [[nodiscard]] std::uint64_t evaluations() const noexcept { return ticks_; }
+
+  // Brings into the cache what an evaluation changes: that of thousands of jobs is not there.
+  void prefetch() const noexcept { prefetch_object(*this); }
+  void prefetch_outcomes() const noexcept { __builtin_prefetch(outcomes_.data()); }
 
   // Answers are stored for this long, for dependent rules whose ticks run later than its own.
   void keep_answers_for(Duration span) { seldom().answer_memory = std::max(seldom().answer_memory, span); }

@@ -50,6 +50,10 @@ class ClosedRows {
     T* const to = values_.get() + place * stride_;
     std::fill(std::ranges::copy(values, to).out, to + members_, absent_of<T>);
   }
+  // Where the next row will lie.
+  [[gnu::always_inline]] void prefetch_next() const noexcept {
+    if (size_ < places_) __builtin_prefetch(values_.get() + place_of(size_) * stride_, 1);
+  }
   // Continues with the rows of another, which has those of this one then.
   void swap_rows(ClosedRows& other) noexcept {
     std::swap(most_, other.most_);

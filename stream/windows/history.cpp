@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "stream/values/prefetch.h"
 #include "stream/windows/history_state.h"
 
 namespace tocsin::stream {
@@ -90,6 +91,10 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
   State& s = *state_;
   pass(clock);
   if (s.clock < s.due) return;
+  for (const std::uint32_t id : s.kept)
+    if (s.dues[id] <= s.clock) prefetch_object(*s.signals[id]);
+  for (const std::uint32_t id : s.kept)
+    if (s.dues[id] <= s.clock) s.signals[id]->prefetch_closing();
   for (const std::uint32_t id : s.kept) {
     if (s.dues[id] > s.clock) continue;
     SignalHistory& signal = *s.signals[id];

@@ -48,6 +48,10 @@ class Rows {
     return open_.empty() ? std::numeric_limits<RowNumber>::min()
                          : std::min(open_.number(0), held_) - (keep_ / grid_.length + 1);
   }
+  [[gnu::always_inline]] void prefetch_closing() const noexcept {
+    if (!open_.empty()) __builtin_prefetch(open_[0].values.data());
+    closed_.prefetch_next();
+  }
   // Closes the oldest row if it is due; it is then the newest of closed(). False: none is due.
   bool close_next(Time clock);
   // Keeps rows behind `time` from now on, however new the newest is.

@@ -66,6 +66,11 @@ class SignalHistory {
   bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
                    const RecordOrder& order, Time clock);
 
+  // Where the next row is, and where it will be once it has closed.
+  [[gnu::always_inline]] void prefetch_closing() const noexcept {
+    if (const auto* narrow = std::get_if<RowSide<float>>(&rows_)) narrow->rows.prefetch_closing();
+    if (const auto* wide = std::get_if<RowSide<double>>(&rows_)) wide->rows.prefetch_closing();
+  }
   [[nodiscard]] bool counts_points() const noexcept { return points_ != nullptr; }
   [[nodiscard]] Time next_due() const noexcept;
   template <class OnApplied>
