@@ -15,7 +15,7 @@ namespace tocsin::schemas {
 
 // The number of the state's form, sections included. Raise it where an older reader would misread a section; a new
 // field needs no new number. Readers read it and the one before, and refuse a newer one.
-inline constexpr std::uint32_t snapshot_format = 3;
+inline constexpr std::uint32_t snapshot_format = 4;
 inline constexpr std::uint32_t oldest_snapshot_format = 3;  // no release wrote one before
 [[nodiscard]] stream::Result<void> check_snapshot_format(std::uint32_t format);
 

@@ -1,6 +1,7 @@
 // What accumulators take over: from those of later attempts, of another pack, of a snapshot.
 #include <algorithm>
 
+#include "stream/values/packed.h"
 #include "stream/windows/accumulators.h"
 
 namespace tocsin::stream {
@@ -118,24 +119,26 @@ void Accumulators::lists(auto& self, auto& archive) {
 }
 
 namespace {
-void columns_of(auto& archive, auto& members) {
+void with_columns(auto&& use) {
   using A = Accumulated;
-  archive.columns(1, members, &A::count, &A::numbers, &A::nonfinite, &A::first, &A::last, &A::first_number,
-                  &A::last_number, &A::first_at, &A::last_at, &A::sum, &A::least, &A::greatest, &A::mean, &A::squares,
-                  &A::mean_time, &A::times, &A::products);
+  use(&A::count, &A::numbers, &A::nonfinite, &A::first, &A::last, &A::first_number, &A::last_number, &A::first_at,
+      &A::last_at, &A::sum, &A::least, &A::greatest, &A::mean, &A::squares, &A::mean_time, &A::times, &A::products);
 }
 }  // namespace
 
 void Accumulators::save(Writer& out) const {
   std::vector<Accumulated> all(members());
   for (Slot slot = 0; slot < all.size(); ++slot) all[slot] = of(slot).value_or(Accumulated{});
-  columns_of(out, all);
+  with_columns([&](auto... columns) { pack_columns(out, 8, all, columns...); });
   lists(*this, out);
 }
 
 void Accumulators::load(Reader& in) {
   std::vector<Accumulated> all;
-  columns_of(in, all);
+  with_columns([&](auto... columns) {
+    in.columns(1, all, columns...);  // of format 3
+    unpack_columns(in, 8, all, columns...);
+  });
   *this = Accumulators{std::move(demand_), counter_};
   lists(*this, in);
   widen(all.size());

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "stream/graph/kernels.h"
+#include "stream/values/packed.h"
 
 namespace tocsin::stream {
 namespace {
@@ -131,13 +132,16 @@ void Arrivals::usual(double before_known, std::span<double> out) const noexcept 
   }
 }
 
-void Arrivals::fields(auto& self, auto& archive) {
-  archive(1, self.members_), archive(2, self.earlier_), archive(3, self.changed_), archive(4, self.value_);
+void Arrivals::save(Writer& out) const {
+  pack_columns(out, 5, members_, &Member::last, &Member::code, &Member::run, &Member::older, &Member::next);
+  out(2, earlier_);
+  pack(out, 6, changed_), pack(out, 7, value_);
 }
-void Arrivals::save(Writer& out) const { fields(*this, out); }
 
 void Arrivals::load(Reader& in) {
-  fields(*this, in);
+  in(1, members_), in(2, earlier_), in(3, changed_), in(4, value_);  // all but earlier_ of format 3
+  unpack_columns(in, 5, members_, &Member::last, &Member::code, &Member::run, &Member::older, &Member::next);
+  unpack(in, 6, changed_), unpack(in, 7, value_);
   const std::size_t members = members_.size();
   const bool sound = std::all_of(members_.begin(), members_.end(), [&](const Member& m) {
     return m.run <= kept && m.older <= kept && m.next < kept && (m.older == 0 || !earlier_.empty());

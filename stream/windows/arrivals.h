@@ -65,7 +65,6 @@ class Arrivals {
     std::uint8_t next = 0;   // the index in earlier_ of the next interval
     std::uint8_t unused[3] = {};
   };
-  static void fields(auto& self, auto& archive);
   using Codes = std::array<std::uint16_t, kept>;
   void widen(std::size_t members);
   void note_each(std::span<const Slot> slots, Time arrival);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "stream/values/packed.h"
 #include "stream/windows/series.h"
 
 namespace tocsin::stream {
@@ -97,13 +98,14 @@ void Panes<T>::adopt(Panes& old) {
 
 template <class T>
 void Panes<T>::Pane::save(Writer& out) const {
-  out(1, number), out(2, sums), out(3, counts);
+  out(1, number), pack(out, 5, sums), pack(out, 6, counts);
   if (more) out(4, *more);
 }
 
 template <class T>
 void Panes<T>::Pane::load(Reader& in) {
-  in(1, number), in(2, sums), in(3, counts);
+  in(1, number), in(2, sums), in(3, counts);  // the last two of format 3
+  unpack(in, 5, sums), unpack(in, 6, counts);
   in.object(4, [&](Reader& of) { More::fields(more.emplace(), of); });
 }
 

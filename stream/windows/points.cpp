@@ -3,6 +3,8 @@
 #include <cstring>
 #include <tuple>
 
+#include "stream/values/packed.h"
+
 namespace tocsin::stream {
 
 namespace {
@@ -186,11 +188,15 @@ void PointsView::Rings::save(Writer& out) const {
       for (std::size_t at = 0; at < capacity; ++at) to.push_back(all[index(slot, at)]);
     return to;
   };
-  out(2, capacity), out(3, rings), out(4, by_member(values)), out(5, by_member(times));
+  out(2, capacity);
+  pack_columns(out, 6, rings, &Ring::next, &Ring::held);
+  pack(out, 7, by_member(values)), pack(out, 8, by_member(times));
 }
 
 void PointsView::Rings::load(Reader& in, std::size_t most, bool timed) {
-  in(2, capacity), in(3, rings), in(4, values), in(5, times);
+  in(2, capacity), in(3, rings), in(4, values), in(5, times);  // of format 3
+  unpack_columns(in, 6, rings, &Ring::next, &Ring::held);
+  unpack(in, 7, values), unpack(in, 8, times);
   capacity = std::clamp<std::size_t>(capacity, 1, most);
   const bool fits =
       values.size() == rings.size() * capacity && times.size() == (timed ? values.size() : 0) &&
@@ -312,9 +318,9 @@ void Points::trim() {
 
 void Points::save(Writer& out) const {
   out.later([pending = pending_.lend(), log = log_.lend()](Writer& of) {
-    of.columns(1, pending->items(), &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer,
-               &Entry::value, &Entry::step, &Entry::late, &Entry::number);
-    of.columns(3, *log, &Point::at, &Point::slot, &Point::value);
+    pack_columns(of, 6, pending->items(), &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence,
+                 &Entry::producer, &Entry::value, &Entry::step, &Entry::late, &Entry::number);
+    pack_columns(of, 7, *log, &Point::at, &Point::slot, &Point::value);
   });
   out(4, base_), out(5, steps_);
 }
@@ -324,7 +330,10 @@ void Points::load(Reader& in) {
   in.columns(1, items, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer, &Entry::value,
              &Entry::step, &Entry::late, &Entry::number);
   Queue<Point>& log = log_.own();
-  in.columns(3, log, &Point::at, &Point::slot, &Point::value);
+  in.columns(3, log, &Point::at, &Point::slot, &Point::value);  // these of format 3
+  unpack_columns(in, 6, items, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer,
+                 &Entry::value, &Entry::step, &Entry::late, &Entry::number);
+  unpack_columns(in, 7, log, &Point::at, &Point::slot, &Point::value);
   in(4, base_), in(5, steps_);
   const auto possible = [](const auto& point) { return point.slot < Topology::most_slots; };
   if (!std::all_of(log.begin(), log.end(), possible) || !std::all_of(items.begin(), items.end(), possible))
