@@ -57,7 +57,7 @@ struct Config {
   } log;
 
   struct Limits {
-    std::uint64_t queue_size = 64u << 20, state_size = std::uint64_t{4} << 30, job_series = 1000;
+    std::uint64_t queue_size = 16u << 20, state_size = std::uint64_t{4} << 30, job_series = 1000;
     Milliseconds save_every{240'000};
   } limits;
 };

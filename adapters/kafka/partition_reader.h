@@ -22,7 +22,7 @@ class TopicReader {
   enum class Isolation { committed, uncommitted };
   // `queue_bytes`: how much of each partition is fetched ahead, at most.
   static stream::Result<std::unique_ptr<TopicReader>> open(const Address& address, std::string_view topic,
-                                                           Isolation isolation, std::uint64_t queue_bytes = 64u << 20);
+                                                           Isolation isolation, std::uint64_t queue_bytes = 16u << 20);
   ~TopicReader();
   [[nodiscard]] const std::string& topic() const noexcept;
   [[nodiscard]] stream::Result<int> partitions(std::chrono::milliseconds wait) const;

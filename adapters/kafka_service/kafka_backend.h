@@ -55,7 +55,7 @@ class PacksTopic final : public service::PackRecords {
 struct BackendOptions {
   kafka::Address address;
   kafka::GroupOptions group;
-  std::uint64_t queue_bytes = 64u << 20;  // of a partition, fetched and not judged yet
+  std::uint64_t queue_bytes = 16u << 20;  // of a partition, fetched and not judged yet
   std::string pack;                       // the hash of the configured rules
   std::function<void(const std::string& line)> warn;
 };
