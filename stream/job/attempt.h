@@ -83,7 +83,7 @@ class Attempt {
   [[nodiscard]] SubjectFigures figures(Time clock) const;  // in figures.cpp
   [[nodiscard]] Duration longest_raw_window() const { return telemetry_.history().longest_raw_window(); }
   [[nodiscard]] std::size_t state_bytes() const noexcept {
-    return (200u << 10) + telemetry_.history().estimated_bytes();
+    return (128u << 10) + telemetry_.history().estimated_bytes();
   }
 
   [[nodiscard]] const SignalTable& signals() const noexcept { return telemetry_.signals(); }

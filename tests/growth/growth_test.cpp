@@ -176,7 +176,7 @@ TEST_CASE("a job's state grows with its age by the means of ten rows that its wi
       log.beat(second + 0.5);
     }
     const auto sections = log.shard.take_sections(true);
-    return {static_cast<double>(sections.at("job").size()) / ranks,
+    return {static_cast<double>(sections.at("job").bytes().size()) / ranks,
             static_cast<double>(heap().bytes - before.bytes) / ranks};
   };
   for (const auto& message : load.start()) log.consume(message, 0);
