@@ -9,6 +9,12 @@ namespace tocsin::stream {
 
 namespace {
 
+// Of enumerations, operator== of vectors compares one by one.
+bool equal(std::span<const Truth> a, std::span<const Truth> b) noexcept {
+  static_assert(sizeof(Truth) == 1);
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
 bool timely(const Rule& rule) {
   return std::any_of(rule.every.begin(), rule.every.end(),
                      [](const Trigger& trigger) { return trigger.kind != Trigger::Kind::end; });
@@ -66,8 +72,7 @@ void RuleRun::count(std::span<const Truth> outcomes, std::span<const std::uint8_
 }
 
 bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology& topology) {
-  const bool same = recorded_at_ == topology.version() && outcomes.size() == outcomes_.size() &&
-                    (outcomes.empty() || std::memcmp(outcomes.data(), outcomes_.data(), outcomes.size()) == 0);
+  const bool same = recorded_at_ == topology.version() && equal(outcomes, outcomes_);
   if (same && quiet_) return repeat(tick), false;
   begin(tick);
   const auto existing = topology.existing(rule_->per);
@@ -79,16 +84,22 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
   const bool any_yes = yes_now_ != 0;
   quiet_ = !any_yes && lives_.empty();
   if (quiet_) {
-    if (outcomes_ != before) unchanged_since_ = tick;
+    if (!equal(outcomes_, before)) unchanged_since_ = tick;
     return false;
   }
   answered_yes_ |= any_yes;
   Seldom& seldom = this->seldom();
   std::vector<Truth>& answers = seldom.answers = outcomes_;
 
-  if (any_yes)
-    for (Slot slot = 0; slot < outcomes_.size(); ++slot)
-      if (outcomes_[slot] == Truth::yes && existing[slot]) lives_[slot];
+  // Most members of most rules never say yes.
+  const auto next_yes = [&](std::size_t from) -> std::size_t {
+    const void* const at = from < outcomes_.size() ? std::memchr(outcomes_.data() + from, static_cast<int>(Truth::yes),
+                                                                 outcomes_.size() - from)
+                                                   : nullptr;
+    return at == nullptr ? outcomes_.size() : static_cast<std::size_t>(static_cast<const Truth*>(at) - outcomes_.data());
+  };
+  for (std::size_t slot = any_yes ? next_yes(0) : outcomes_.size(); slot < outcomes_.size(); slot = next_yes(slot + 1))
+    if (existing[slot]) lives_[static_cast<Slot>(slot)];
 
   for (auto it = lives_.begin(); it != lives_.end();) {
     auto& [slot, life] = *it;
@@ -110,7 +121,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
                        !life.streak.hopes(rule_->fire);  // the lifecycle counts withheld members
     it = quiet ? lives_.erase(it) : std::next(it);
   }
-  if (answers != before) unchanged_since_ = tick;
+  if (!equal(answers, before)) unchanged_since_ = tick;
   return !lives_.empty();
 }
 

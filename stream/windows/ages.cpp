@@ -33,26 +33,34 @@ bool Ages::reduce(Op op, const SignalDefinition& definition, SignalHistory* sign
         !signal->last_event_arrivals(window, moment.tick, applied_to, moment.attempt_start, moment.now, last_))
       return false;
   }
-  const std::span<const Time> of_events = last_;
-  const Arrivals* const arrivals = event || signal == nullptr ? nullptr : &signal->arrivals();
-  const std::size_t known = arrivals != nullptr ? arrivals->members() : event ? of_events.size() : 0;
   const bool gaps = coverage.gaps(now) > 0;
   bool asked = false;
-  for (Slot slot = 0; slot < out.size(); ++slot) {
-    if (!all_observed && slot < unread_.size() && unread_[slot]) continue;
-    const Time last = slot >= known ? long_ago : arrivals != nullptr ? arrivals->last(slot) : of_events[slot];
-    const bool reserved = of_ranks && slot == reserved_slot;
-    if (reserved ? last == long_ago : !expected[slot]) continue;
-    if (last != long_ago) {
-      const Duration lost = gaps ? coverage.lost(last, now) : Duration{0};
-      out[slot] = last < now ? std::max(seconds(now - last - lost), 0.0) : 0.0;
-      continue;
+  // `last_of`: the time of a member's last record, of as many members as are known.
+  const auto write = [&](std::size_t known, auto&& last_of) {
+    Time same = now;  // members that wrote together have one age
+    double age = 0;
+    for (Slot slot = 0; slot < out.size(); ++slot) {
+      if (!all_observed && slot < unread_.size() && unread_[slot]) continue;
+      const Time last = slot < known ? last_of(slot) : long_ago;
+      if (of_ranks && slot == reserved_slot ? last == long_ago : !expected[slot]) continue;
+      if (last != long_ago) {
+        if (last != same) {
+          const Duration lost = gaps ? coverage.lost(last, now) : Duration{0};
+          same = last;
+          age = last < now ? std::max(seconds(now - last - lost), 0.0) : 0.0;
+        }
+        out[slot] = age;
+        continue;
+      }
+      if (definition.source.empty()) continue;
+      if (!std::exchange(asked, true))
+        (void)coverage.over(definition.source, definition.owner, topology, from, now, covered_);
+      if (slot < covered_.size() && covered_[slot]) out[slot] = unseen;
     }
-    if (definition.source.empty()) continue;
-    if (!std::exchange(asked, true))
-      (void)coverage.over(definition.source, definition.owner, topology, from, now, covered_);
-    if (slot < covered_.size() && covered_[slot]) out[slot] = unseen;
-  }
+  };
+  if (event) write(last_.size(), [&](Slot slot) { return last_[slot]; });
+  else if (signal == nullptr) write(0, [](Slot) { return long_ago; });
+  else write(signal->arrivals().members(), [&arrivals = signal->arrivals()](Slot slot) { return arrivals.last(slot); });
   return false;
 }
 
