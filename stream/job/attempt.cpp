@@ -99,7 +99,7 @@ bool Attempt::advance(Time clock, TickBudget& budget) {
 }
 
 void Attempt::pass(Time clock) {
-  if (!over()) telemetry_.history().pass(clock);
+  if (!over()) telemetry_.pass(clock);
 }
 
 void Attempt::end(std::string_view name, Time time, Time arrival, std::string reason) {
@@ -134,10 +134,10 @@ void Attempt::follow_origins(Time at) {
   if (telemetry_.follow_origins(at)) judge_->disturb(at);
 }
 
-void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin) {
+void Attempt::apply(const Entry& entry, std::optional<std::size_t> origin, bool more) {
   last_arrival_ = std::max(last_arrival_, entry.arrival);
   judge_->disturb(entry.arrival);
-  telemetry_.read(entry, origin);
+  telemetry_.read(entry, origin, more);
 }
 
 void Attempt::use(const PackChange& pack, Time from) {

@@ -29,7 +29,9 @@ class Attempt {
           const Origins& origins, const JobContext& job);
 
   // `origin`: which of the job's the entry came from, if it was re-keyed.
-  void apply(const Entry& entry, std::optional<std::size_t> origin);
+  // `more`: others follow, with nothing but pass() between them, until write_following().
+  void apply(const Entry& entry, std::optional<std::size_t> origin, bool more);
+  void write_following() { telemetry_.write_following(); }
   // The job's origins have been followed: makes an event of each of its own that the clock waits for no more, or again.
   void follow_origins(Time at);
   void gap(Time from, Time to) { telemetry_.gap(from, to), judge_->age_anew(); }

@@ -40,6 +40,7 @@ void Intake::open(const Pack& pack, History& history) {
   history_ = &history;
   step_ = pack.signals.find("step");
   forget_layouts();
+  following_signals_.assign(pack.signals.size(), 0);
   steps_.forget_signals();
 }
 
@@ -135,7 +136,7 @@ void Intake::learn_gpus(const SampleBlock& block, const Layout& layout) {
 }
 
 void Intake::block(const SampleBlock& block, Provenance& from) {
-  const Layout& layout = layout_of(block);
+  Layout& layout = layout_of(block);
   if (!layout.gpu_names.empty()) learn_gpus(block, layout);
   Membership& membership = membership_of(block);
   counters_->samples += block.size();
@@ -149,11 +150,16 @@ void Intake::block(const SampleBlock& block, Provenance& from) {
   mark_alive(layout.sources, membership, from);
   counters_->unknown_signal += layout.unknown;
   counters_->unwanted += layout.unwanted;
-  arrive(block, layout, membership, from);
-  if (block.members.size() < 8 && !block.narrow.empty()) members(block, layout, membership, from);
-  else
-    for (const std::uint32_t s : layout.plain) signal(block, layout, membership, s, from);
-  for (const std::uint32_t s : layout.others) signal(block, layout, membership, s, from);
+  if (can_follow(block, layout, membership, from)) {
+    follow(block, layout, membership, from);
+  } else {
+    write_following();
+    arrive(block, layout, membership, from);
+    if (block.members.size() < 8 && !block.narrow.empty()) members(block, layout, membership, from);
+    else
+      for (const std::uint32_t s : layout.plain) signal(block, layout, membership, s, from);
+    for (const std::uint32_t s : layout.others) signal(block, layout, membership, s, from);
+  }
   if (!layout.one_by_one.empty()) one_by_one(block, layout, membership, from);
 }
 
@@ -265,7 +271,8 @@ void Intake::arrive(const SampleBlock& block, const Layout& layout, Membership& 
       ids_.push_back(these.ids[i]);
       arrived_[these.places[i]] = 1;
     }
-    if (!history_->arrive(ids_, owners.slots, from.arrival)) return arrived_.assign(width, 0);
+    if (!history_->arrive(ids_, std::array{History::Arrival{owners.slots, from.arrival}}))
+      return arrived_.assign(width, 0);
   }
 }
 
@@ -303,6 +310,7 @@ void Intake::one_by_one(const SampleBlock& block, const Layout& layout, Membersh
 
 void Intake::sample(SignalId id, const MemberKey& member, Time time, double number, Provenance& from,
                     std::string_view source) {
+  write_following();
   ++counters_->samples;
   const SignalDefinition& definition = pack_->signals[id];
   cover(source.empty() ? std::string_view{definition.source} : source, member, from.arrival);

@@ -59,7 +59,11 @@ class Intake {
   void carried(Level level, std::span<const Slot> slots, const Provenance& from) {
     if (from.origin) coverage_.carried(*from.origin, level, slots);
   }
+  // What it writes may follow later: write_following(), at the latest before the block goes, the clock reaches
+  // follows_until(), or the history is read or settled.
   void block(const SampleBlock& block, Provenance& from);
+  void write_following();
+  [[nodiscard]] Time follows_until() const noexcept { return follows_until_; }
   // One value, of a line of this source; empty: the signal's own.
   void sample(SignalId id, const MemberKey& member, Time time, double number, Provenance& from,
               std::string_view source);
@@ -76,6 +80,12 @@ class Intake {
 
  private:
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+  struct Membership;
+  struct Following {  // a block that is written together with others
+    const SampleBlock* block;
+    Membership* membership;
+    Provenance from;  // at the first of its signals that are not plain
+  };
   struct Layout {  // a block's signals
     struct Signal {
       SignalId id{};
@@ -95,6 +105,10 @@ class Intake {
     };
     std::vector<Together> together;
     void note_together(SignalId id, Level owner, std::uint32_t place);
+    std::vector<Following> following;
+    Duration lateness{};                      // the shortest of what is not written one by one
+    std::vector<Level> levels;                // of the owners of that
+    bool follows = false;                     // nothing else depends on when that is written
     std::vector<std::string> sources;         // that its records are covered for
     std::size_t step = npos;                  // which of the signals is `step`
     std::vector<std::uint32_t> gpu_names;     // which of the signals are other names of their GPUs
@@ -109,6 +123,7 @@ class Intake {
       Level level{};
       std::vector<Slot> slots;
       bool all = true;                    // every member has one
+      bool in_a_row = false;              // each is the one before and 1
       std::optional<std::size_t> origin;  // that is known to tell of them
     };
     std::vector<Owners> owners;
@@ -122,7 +137,8 @@ class Intake {
   using Known = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
 
   void forget_layouts();
-  const Layout& layout_of(const SampleBlock& block);
+  Layout& layout_of(const SampleBlock& block);
+  void look_at_following(Layout& layout) const;
   Membership& membership_of(const SampleBlock& block);
   Known<Membership>::value_type& remembered(const SampleBlock& block);
   const Membership::Owners& owners_of(Membership& membership, Level owner, const SampleBlock& block,
@@ -131,6 +147,10 @@ class Intake {
                                                 const SignalDefinition& definition) const;
   void learn_gpus(const SampleBlock& block, const Layout& layout);
   void mark_alive(std::span<const std::string> sources, const Membership& membership, const Provenance& from);
+  [[nodiscard]] bool can_follow(const SampleBlock& block, const Layout& layout, Membership& membership,
+                                const Provenance& from);
+  void follow(const SampleBlock& block, Layout& layout, Membership& membership, Provenance& from);
+  void write_following(Layout& layout);
   // Notes the arrivals of those signals that every member of the block has a value of: arrived_ says which.
   void arrive(const SampleBlock& block, const Layout& layout, Membership& membership, const Provenance& from);
   template <class T, class From>
@@ -156,12 +176,15 @@ class Intake {
   std::optional<SignalId> step_;
 
   Known<Layout> layouts_;
-  std::array<const Layout*, 256> recent_layouts_{};  // by where the decoder keeps the names
+  std::array<Layout*, 256> recent_layouts_{};  // by where the decoder keeps the names
   Known<Membership> memberships_, earlier_memberships_;
   std::size_t membership_bytes_ = 0;  // of those in memberships_, about
   Known<Membership>::value_type* recent_membership_ =
       nullptr;          // the last block's: collectors send the metrics of one member in a row
   Membership passing_;  // of a block whose members come without a string
+  std::vector<Layout*> following_layouts_;       // of which blocks follow, each signal in one
+  std::vector<std::uint8_t> following_signals_;  // by id: it is in one of them
+  Time follows_until_ = never;
   ReportedSteps steps_;
   std::uint64_t sequence_ = 0;  // counts messages, in the order of the log
 
@@ -172,6 +195,9 @@ class Intake {
   std::vector<float> narrow_;
   std::vector<double> wide_;
   std::vector<History::Value> values_;
+  std::vector<History::Arrival> arrivals_;
+  std::vector<History::Place> places_;
+  std::vector<Cells> cells_;
 };
 
 }  // namespace tocsin::stream

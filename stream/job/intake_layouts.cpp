@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "stream/graph/kernels.h"
 #include "stream/job/intake.h"
 #include "stream/values/units.h"
 
@@ -17,6 +18,7 @@ constexpr std::size_t least_membership_bytes = 64u << 10, membership_bytes_a_mem
 }  // namespace
 
 void Intake::forget_layouts() {
+  write_following();
   layouts_.clear();
   recent_layouts_.fill(nullptr);
 }
@@ -37,8 +39,27 @@ void Intake::Layout::note_together(SignalId id, Level owner, std::uint32_t place
   with->ids.push_back(id);
 }
 
-const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
-  const Layout*& recent =
+// Each signal is there once, its arrivals are noted together, and no value depends on those of other signals.
+void Intake::look_at_following(Layout& layout) const {
+  std::vector<SignalId> ids;
+  layout.lateness = never - Time{};
+  for (const auto* places : {&layout.plain, &layout.others})
+    for (const std::uint32_t s : *places) {
+      const auto& signal = layout.signals[s];
+      ids.push_back(signal.id);
+      layout.lateness = std::min(layout.lateness, pack_->signals[signal.id].lateness);
+      if (std::ranges::find(layout.levels, signal.owner) == layout.levels.end()) layout.levels.push_back(signal.owner);
+    }
+  std::ranges::sort(ids);
+  layout.follows = !ids.empty() && layout.step == npos && std::ranges::adjacent_find(ids) == ids.end() &&
+                   std::ranges::all_of(ids, [&](SignalId id) { return history_->arrives_with(id); }) &&
+                   std::ranges::all_of(layout.plain, [&](std::uint32_t s) {
+                     return history_->keeps_rows_alone(layout.signals[s].id);
+                   });
+}
+
+Intake::Layout& Intake::layout_of(const SampleBlock& block) {
+  Layout*& recent =
       recent_layouts_[(reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56];
   if (recent != nullptr && recent->names == block.layout && recent->source == block.source) return *recent;
   key_.assign(block.layout).push_back('\0');
@@ -76,6 +97,7 @@ const Intake::Layout& Intake::layout_of(const SampleBlock& block) {
     if (!source.empty() && std::find(layout.sources.begin(), layout.sources.end(), source) == layout.sources.end())
       layout.sources.emplace_back(source);
   }
+  look_at_following(layout);
   return *(recent = &layouts_.emplace(key_, std::move(layout)).first->second);
 }
 
@@ -89,6 +111,7 @@ Intake::Known<Intake::Membership>::value_type& Intake::remembered(const SampleBl
   const std::size_t bytes = sizeof(Known<Membership>::value_type) + columns * sizeof(Membership::Owners) +
                             block.membership.size() + columns * sizeof(Slot) * block.members.size();
   if (membership_bytes_ + bytes > room) {
+    write_following();
     earlier_memberships_ = std::exchange(memberships_, {});
     membership_bytes_ = 0;
   }
@@ -109,6 +132,7 @@ Intake::Membership& Intake::membership_of(const SampleBlock& block) {
     membership = &recent_membership_->second;
   }
   if (membership->version == topology_.version()) return *membership;
+  write_following();
   membership->own.resize(block.members.size());
   membership->levels.clear();
   membership->owners.clear();
@@ -147,9 +171,10 @@ const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Leve
   };
   for (auto& owners : membership.owners)
     if (owners.level == owner) return recorded(owners);
-  Membership::Owners owners{owner, {}, true, {}};
+  Membership::Owners owners{owner, {}, true, false, {}};
   if (membership.levels.size() == 1 && membership.levels.front().first == owner) {
     owners.slots = membership.own, owners.all = membership.without == 0;
+    owners.in_a_row = kernels().in_a_row(owners.slots.data(), owners.slots.size());
     return recorded(membership.owners.emplace_back(std::move(owners)));
   }
   owners.slots.reserve(block.members.size());
@@ -160,6 +185,7 @@ const Intake::Membership::Owners& Intake::owners_of(Membership& membership, Leve
     owners.slots.push_back(slot);
     owners.all = owners.all && slot != no_slot;
   }
+  owners.in_a_row = kernels().in_a_row(owners.slots.data(), owners.slots.size());
   return recorded(membership.owners.emplace_back(std::move(owners)));
 }
 

@@ -6,14 +6,16 @@ namespace tocsin::stream {
 // Entries of samples alone can wait until the first moment at which they may make something due.
 bool Shard::State::wait(Item& item) {
   Judged& judged = item.second;
-  if (judged.due <= log.clock || judged.due == never || !WaitingEntries::can_wait(*entry_)) return false;
+  if (judged.due <= log.clock || judged.due == never) return false;
+  const std::size_t bytes = WaitingEntries::bytes_to_wait(*entry_);
+  if (bytes == 0) return false;
   const bool first = judged.waiting.empty();
   if (first ? !judged.subject->goes_on(entry_->attempt) : entry_->attempt != judged.waiting.attempt()) return false;
   if (first) judged.waits_under = judged.subject->pack();
   const Time due = first_due_.of(*entry_, judged.waits_under,
                                  [&](const SampleBlock& block) { return judged.subject->due_after(block); });
   if (due <= log.clock) return false;
-  judged.waiting.add(*entry_, log.clock, room_);
+  judged.waiting.add(*entry_, bytes, log.clock, room_);
   if (first) judged.waits_at = waiting_items_.size(), waiting_items_.push_back(&item);
   judged.changed = true;
   if (due < judged.due) be_due(item, due);
@@ -28,10 +30,13 @@ void Shard::State::take_waiting(Item& item) {
   Item& last = *waiting_items_.back();
   waiting_items_[last.second.waits_at = judged.waits_at] = &last;
   waiting_items_.pop_back();
-  judged.waiting.take_all(room_, [&](const Entry& entry, Time clock) {
+  constexpr bool more = true;
+  judged.waiting.each([&](const Entry& entry, Time clock) {
     judged.subject->pass(clock);
-    judged.subject->apply(entry, clock);
+    judged.subject->apply(entry, clock, more);
   });
+  judged.subject->write_following();
+  judged.waiting.clear(room_);
   measure(item);
   schedule(item);
 }

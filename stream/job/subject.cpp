@@ -113,7 +113,7 @@ Attempt* Subject::attempt_of(const Entry& entry, std::optional<std::size_t> orig
   return &begin({}, entry, log_clock);
 }
 
-void Subject::apply(const Entry& entry, Time log_clock) {
+void Subject::apply(const Entry& entry, Time log_clock, bool more) {
   duplicates_.forget(clock_);
   if (duplicates_.repeated(entry)) {
     ++job_.context.counters->duplicates;
@@ -130,7 +130,7 @@ void Subject::apply(const Entry& entry, Time log_clock) {
     return refused_.refused(entry);
   }
   refused_.accepted();
-  attempt->apply(entry, origin);
+  attempt->apply(entry, origin, more);
   if (cluster() || entry.events.empty()) return;
   if (const EventRecord* end = event_named(entry, "end"))
     attempt->end(entry.attempt, end->time, entry.arrival, end_reason(*end));

@@ -32,7 +32,12 @@ class Subject {
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   // An entry about it, to be applied after advance() to the clock at which it is read.
-  void apply(const Entry& entry, Time log_clock);
+  // `more`: it is of samples alone, and others like it follow, with pass() between them; write_following() ends them.
+  // They last until then.
+  void apply(const Entry& entry, Time log_clock, bool more = false);
+  void write_following() {
+    for (const auto& attempt : attempts_) attempt->write_following();
+  }
   void gap(Time from, Time to);
   // By when it has to be advanced.
   [[nodiscard]] Time advance_by() const { return due_by(rekeyed() ? &Attempt::next_due : &Attempt::advance_by); }

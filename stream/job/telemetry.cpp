@@ -81,12 +81,13 @@ void Telemetry::open_history() {
   if (end_ != never) history_->end(end_);
 }
 
-void Telemetry::read(const Entry& entry, std::optional<std::size_t> origin) {
+void Telemetry::read(const Entry& entry, std::optional<std::size_t> origin, bool more) {
   if (origin) coverage_.reads(*origin);
   topology_.reading(entry.position);
   if (cluster_) cluster_->place(entry);
   Provenance from = intake_.of(entry, origin);
   in_order(entry, [&](const auto& record) { take(record, from); });
+  if (!more) intake_.write_following();
   counters_->text_limit += symbols_.take_refused();
 }
 

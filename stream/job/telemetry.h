@@ -44,7 +44,14 @@ class Telemetry {
   Telemetry(const Telemetry& of, Position place, const PackChange& pack);
 
   // The entry's records in their order. `origin`: which of the job's it came from, if it was re-keyed.
-  void read(const Entry& entry, std::optional<std::size_t> origin);
+  // `more`: others follow, with nothing but pass() between them, until write_following().
+  void read(const Entry& entry, std::optional<std::size_t> origin, bool more = false);
+  void write_following() { intake_.write_following(); }
+  // The clock moves on, and nothing is due.
+  void pass(Time clock) {
+    if (clock >= intake_.follows_until()) intake_.write_following();
+    history_->pass(clock);
+  }
   void gap(Time from, Time to);
   // Makes an event of each origin of the attempt that the clock waits for no more, or again. True: there was one.
   bool follow_origins(Time at);

@@ -1,6 +1,8 @@
 #include "stream/job/waiting_entries.h"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -10,16 +12,62 @@ namespace {
 // Of a larger message, most of the state that it touches serves several of its values, and its copy takes longer.
 constexpr std::size_t most_values = 1'024, most_members = 64;
 
+// Each part begins where anything that an entry has may lie.
+constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + 7) & ~std::size_t{7}; }
+
 std::size_t bytes_of(const SampleBlock& block) noexcept {
-  std::size_t bytes = block.times.size_bytes() + block.narrow.size_bytes() + block.wide.size_bytes() +
-                      block.present.size() + block.source.size();
-  if (!block.remembered) {
-    bytes += block.members.size_bytes() + block.membership.size();
-    for (const MemberKey& member : block.members) bytes += member.node.size() + member.gpu.size();
-  }
-  for (const std::string_view text : block.texts) bytes += sizeof text + text.size();
+  std::size_t bytes = sizeof block + aligned(block.times.size_bytes()) + aligned(block.narrow.size_bytes()) +
+                      aligned(block.wide.size_bytes()) + aligned(block.present.size()) + aligned(block.source.size());
+  for (const std::string_view text : block.texts) bytes += sizeof text + aligned(text.size());
+  if (block.remembered) return bytes;
+  bytes += aligned(block.members.size_bytes()) + aligned(block.membership.size());
+  for (const MemberKey& member : block.members) bytes += aligned(member.node.size()) + aligned(member.gpu.size());
   return bytes;
 }
+
+// Copies one part after the other to where there is room for them.
+class Packer {
+ public:
+  explicit Packer(std::byte* to) noexcept : to_(to) {}
+  template <class T>
+  T* place(std::size_t count) noexcept {
+    static_assert(alignof(T) <= 8);
+    T* const at = reinterpret_cast<T*>(to_);
+    to_ += aligned(count * sizeof(T));
+    return at;
+  }
+  template <class T>
+  void copy(std::span<const T>& of) noexcept {
+    if (of.empty()) return;
+    T* const at = place<T>(of.size());
+    std::uninitialized_copy(of.begin(), of.end(), at);
+    of = {at, of.size()};
+  }
+  void copy(std::string_view& of) noexcept {
+    if (of.empty()) return;
+    char* const at = place<char>(of.size());
+    std::memcpy(at, of.data(), of.size());
+    of = {at, of.size()};
+  }
+  void copy(SampleBlock& block) noexcept {
+    copy(block.times), copy(block.narrow), copy(block.wide), copy(block.present), copy(block.source);
+    copy_each(block.texts, [this](std::string_view& text) { copy(text); });
+    if (block.remembered) return;
+    copy_each(block.members, [this](MemberKey& member) { copy(member.node), copy(member.gpu); });
+    copy(block.membership);
+  }
+  template <class T, class Each>
+  void copy_each(std::span<const T>& of, Each&& each) noexcept {
+    if (of.empty()) return;
+    T* const at = place<T>(of.size());
+    std::uninitialized_copy(of.begin(), of.end(), at);
+    for (std::size_t i = 0; i < of.size(); ++i) each(at[i]);
+    of = {at, of.size()};
+  }
+
+ private:
+  std::byte* to_;
+};
 
 }  // namespace
 
@@ -46,82 +94,38 @@ void WaitingEntries::Room::give_back(std::unique_ptr<Block> blocks) {
   }
 }
 
-bool WaitingEntries::can_wait(const Entry& entry) noexcept {
+std::size_t WaitingEntries::bytes_to_wait(const Entry& entry) noexcept {
   if (entry.names == nullptr || entry.samples.empty() || !entry.lines.empty() || !entry.events.empty() ||
       !entry.coverage.empty() || !entry.controls.empty() || !entry.origin_source.empty())
-    return false;
-  std::size_t bytes = sizeof(Waiting) + entry.samples.size_bytes() + entry.producer.size() + entry.attempt.size() +
-                      entry.node.size() + entry.subject.size();
+    return 0;
+  std::size_t bytes =
+      sizeof(Waiting) + aligned(entry.producer.size()) + aligned(entry.attempt.size()) + aligned(entry.node.size());
   for (const SampleBlock& block : entry.samples) {
-    if (block.size() > most_values || (!block.remembered && block.members.size() > most_members)) return false;
-    bytes += bytes_of(block) + 64;  // each part begins at a multiple of eight
+    if (block.size() > most_values || (!block.remembered && block.members.size() > most_members)) return 0;
+    bytes += bytes_of(block);
   }
-  return bytes <= sizeof(Room::Block::bytes);
+  return bytes <= sizeof(Room::Block::bytes) ? bytes : 0;
 }
 
-template <class T>
-T* WaitingEntries::place(std::size_t count, Room& room) {
-  constexpr std::size_t step = alignof(std::max_align_t);
-  const std::size_t bytes = (count * sizeof(T) + step - 1) / step * step;
+void WaitingEntries::add(const Entry& entry, std::size_t bytes, Time clock, Room& room) {
   if (blocks_ == nullptr || blocks_->used + bytes > sizeof blocks_->bytes) {
     auto block = room.take();
     block->next = std::move(blocks_);
     blocks_ = std::move(block);
     ++count_;
   }
-  std::byte* const at = blocks_->bytes + blocks_->used;
+  Packer to{blocks_->bytes + blocks_->used};
   blocks_->used += bytes;
-  return reinterpret_cast<T*>(at);
-}
-
-template <class T>
-std::span<const T> WaitingEntries::copy(std::span<const T> from, Room& room) {
-  if (from.empty()) return {};
-  T* const to = place<T>(from.size(), room);
-  std::uninitialized_copy(from.begin(), from.end(), to);
-  return {to, from.size()};
-}
-
-std::string_view WaitingEntries::copy(std::string_view from, Room& room) {
-  const auto kept = copy(std::span{from}, room);
-  return {kept.data(), kept.size()};
-}
-
-SampleBlock WaitingEntries::copy(const SampleBlock& from, Room& room) {
-  SampleBlock kept = from;
-  kept.times = copy(from.times, room);
-  kept.narrow = copy(from.narrow, room);
-  kept.wide = copy(from.wide, room);
-  kept.present = copy(from.present, room);
-  kept.source = copy(from.source, room);
-  if (!from.texts.empty()) {
-    auto* const texts = place<std::string_view>(from.texts.size(), room);
-    for (std::size_t i = 0; i < from.texts.size(); ++i) new (texts + i) std::string_view{copy(from.texts[i], room)};
-    kept.texts = {texts, from.texts.size()};
-  }
-  if (from.remembered) return kept;
-  auto* const members = place<MemberKey>(from.members.size(), room);
-  for (std::size_t i = 0; i < from.members.size(); ++i) {
-    MemberKey& member = *new (members + i) MemberKey{from.members[i]};
-    member.node = copy(member.node, room), member.gpu = copy(member.gpu, room);
-  }
-  kept.members = {members, from.members.size()};
-  kept.membership = copy(from.membership, room);
-  return kept;
-}
-
-void WaitingEntries::add(const Entry& entry, Time clock, Room& room) {
-  Waiting& one = *new (place<Waiting>(1, room)) Waiting{entry, clock};
-  one.entry.producer = copy(entry.producer, room);
-  one.entry.attempt = last_ != nullptr ? last_->entry.attempt : copy(entry.attempt, room);
-  one.entry.node = copy(entry.node, room);
-  one.entry.subject = {};  // whoever takes it knows
-  one.entry.order = {};    // they are in their order
-  auto* const blocks = place<SampleBlock>(entry.samples.size(), room);
-  for (std::size_t i = 0; i < entry.samples.size(); ++i) new (blocks + i) SampleBlock{copy(entry.samples[i], room)};
-  one.entry.samples = {blocks, entry.samples.size()};
+  Waiting& one = *new (to.place<Waiting>(1)) Waiting{entry, clock};
+  Entry& kept = one.entry;
+  to.copy(kept.producer), to.copy(kept.node);
+  if (last_ != nullptr) kept.attempt = last_->entry.attempt;
+  else to.copy(kept.attempt);
+  kept.subject = {};  // whoever takes it knows
+  kept.order = {};    // they are in their order
+  to.copy_each(kept.samples, [&](SampleBlock& block) { to.copy(block); });
   if (names_.empty() || names_.back() != *entry.names) names_.push_back(*entry.names);
-  one.entry.names = nullptr;
+  kept.names = nullptr;
   (last_ == nullptr ? first_ : last_->next) = &one;
   last_ = &one;
 }

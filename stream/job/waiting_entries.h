@@ -37,19 +37,22 @@ class WaitingEntries {
     std::size_t count_ = 0, in_use_ = 0;  // of those that are free, and of the others
   };
 
-  // Whether the entry has samples alone, few of them, and can be kept.
-  [[nodiscard]] static bool can_wait(const Entry& entry) noexcept;
+  // What it takes to keep the entry. 0: it cannot wait, as it has more than a few samples, or something else.
+  [[nodiscard]] static std::size_t bytes_to_wait(const Entry& entry) noexcept;
 
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
   // More would drive what the subject has out of the cache.
   [[nodiscard]] bool full() const noexcept { return count_ >= most_blocks; }
   // Of the entries, which all have the same.
   [[nodiscard]] std::string_view attempt() const noexcept { return first_->entry.attempt; }
-  void add(const Entry& entry, Time clock, Room& room);
-  // Calls see(entry, clock) for each, and has none after that.
+  // `bytes`: what bytes_to_wait() said of it.
+  void add(const Entry& entry, std::size_t bytes, Time clock, Room& room);
+  // Calls see(entry, clock) for each.
   template <class See>
-  void take_all(Room& room, See&& see) {
+  void each(See&& see) const {
     for (const Waiting* one = first_; one != nullptr; one = one->next) see(one->entry, one->clock);
+  }
+  void clear(Room& room) {
     first_ = last_ = nullptr;
     names_.clear();
     count_ = 0;
@@ -63,12 +66,6 @@ class WaitingEntries {
     Time clock;
     Waiting* next = nullptr;
   };
-  template <class T>
-  T* place(std::size_t count, Room& room);
-  template <class T>
-  std::span<const T> copy(std::span<const T> from, Room& room);
-  std::string_view copy(std::string_view from, Room& room);
-  SampleBlock copy(const SampleBlock& from, Room& room);
 
   Waiting *first_ = nullptr, *last_ = nullptr;
   std::size_t count_ = 0;                           // of blocks_

@@ -40,10 +40,9 @@ History::State::State(std::shared_ptr<const Retention> retained, const Topology&
         earlier.add(need.window, EarlierAttempts::key(table.all()[id], need.window));
 }
 
-SignalHistory* History::State::open(SignalId signal) {
+SignalHistory* History::State::open_first(SignalId signal) {
   const auto id = static_cast<std::uint32_t>(signal);
   if (!retention->wants(id)) return nullptr;
-  if (signals[id]) return signals[id].get();
   signals[id] =
       std::make_unique<SignalHistory>(table.all()[id], retention->asked[id], symbols, *scratch, retention->rows_only);
   if (id != gap) plain[id] = signals[id]->plain();  // of step_gap most samples are made here

@@ -15,6 +15,7 @@
 #include "stream/values/archive.h"
 #include "stream/values/symbols.h"
 #include "stream/values/value.h"
+#include "stream/windows/cells.h"
 #include "stream/windows/record_order.h"
 #include "stream/windows/source_coverage.h"
 
@@ -91,9 +92,26 @@ class History {
   std::size_t samples(std::span<const Value> values, Time time, Time arrival, const RecordOrder& order);
   // Samples of all of these members came, of each of these signals. Signals that always come together have their
   // arrivals together. Each of them is one of which arrives_with() is true, and there once. False: nothing was done, as
-  // a tick before this arrival has yet to run.
-  bool arrive(std::span<const SignalId> signals, std::span<const Slot> slots, Time arrival);
+  // a tick before one of these arrivals has yet to run.
+  struct Arrival {
+    std::span<const Slot> slots;
+    Time at;
+  };
+  bool arrive(std::span<const SignalId> signals, std::span<const Arrival> arrivals);
   [[nodiscard]] bool arrives_with(SignalId signal) const noexcept;
+  // Whether what came with this arrival can be written later, as long as the clock does not reach the end of its
+  // signal's lateness: nothing of what is written until then depends on the moment at which it is.
+  [[nodiscard]] bool can_follow(Time arrival, Time end_of_lateness) const noexcept;
+  // Of the signal's values, rows of floats are all that is kept.
+  [[nodiscard]] bool keeps_rows_alone(SignalId signal) const noexcept;
+  // The values of several such signals of one owner, which are in time (can_follow), and whose arrivals are noted by
+  // arrive().
+  struct Place {
+    SignalId signal;
+    std::uint32_t place;
+    double factor;
+  };
+  void write(std::span<const Place> signals, std::span<const Cells> cells);
   Write event(SignalId signal, Slot slot, Time time, std::span<const EventField> fields, Time arrival,
               const RecordOrder& order);
   // Any record of these members: `any` ages from it.

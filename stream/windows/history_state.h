@@ -69,8 +69,12 @@ struct History::State {
     return std::max<std::size_t>(topology.size(signal.definition().owner), slot + std::size_t{1});
   }
 
-  // For the first that is written of it; null: unwanted.
-  SignalHistory* open(SignalId id);
+  // For what is written of it; null: unwanted.
+  SignalHistory* open(SignalId id) {
+    SignalHistory* const known = find(id);
+    return known != nullptr ? known : open_first(id);
+  }
+  SignalHistory* open_first(SignalId id);
 
   // The clock for a record: it may have moved on to the record while nothing was due.
   [[nodiscard]] Time now(Time arrival) const noexcept { return std::max(clock, arrival); }

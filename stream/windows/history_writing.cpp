@@ -34,34 +34,69 @@ bool History::arrives_with(SignalId id) const noexcept {
          state_->gap != static_cast<std::uint32_t>(id);
 }
 
-bool History::arrive(std::span<const SignalId> ids, std::span<const Slot> slots, Time arrival) {
+bool History::arrive(std::span<const SignalId> ids, std::span<const Arrival> arrivals) {
   State& s = *state_;
-  if (!s.reached(arrival)) return false;
-  if (ids.empty() || slots.empty()) return true;
+  for (const Arrival& arrival : arrivals)
+    if (!s.reached(arrival.at)) return false;
+  if (ids.empty() || std::ranges::all_of(arrivals, [](const Arrival& arrival) { return arrival.slots.empty(); }))
+    return true;
   s.arriving.clear();  // the first of those that have one object, and how many there are
   for (const SignalId id : ids) {
     SignalHistory* const signal = s.open(id);
-    const auto with = std::ranges::find(
-        s.arriving, signal->shared_arrivals(),
-        [](const auto& one) -> const auto& { return one.first->shared_arrivals(); });
+    auto with = s.arriving.begin();
+    while (with != s.arriving.end() && with->first->shared_arrivals() != signal->shared_arrivals()) ++with;
     if (with == s.arriving.end()) s.arriving.emplace_back(signal, 1);
     else ++with->second;
   }
-  const bool in_a_row = kernels().in_a_row(slots.data(), slots.size());
-  const std::size_t members = s.members(*s.arriving.front().first, in_a_row ? slots.back() : std::ranges::max(slots));
+  const auto note = [&](Arrivals& together) {
+    for (const auto& [slots, at] : arrivals) {
+      if (slots.empty()) continue;
+      const bool in_a_row = kernels().in_a_row(slots.data(), slots.size());
+      together.note(slots, in_a_row, at,
+                    s.members(*s.arriving.front().first, in_a_row ? slots.back() : std::ranges::max(slots)));
+    }
+  };
   for (const auto& [first, count] : s.arriving) {
     const auto together = first->shared_arrivals();
     // One reference is this function's.
     if (together && together.use_count() == count + 1) {
-      together->note(slots, in_a_row, arrival, members);
+      note(*together);
       continue;
     }
     const auto these = together ? std::make_shared<Arrivals>(*together) : std::make_shared<Arrivals>(false);
-    these->note(slots, in_a_row, arrival, members);
+    note(*these);
     for (const SignalId id : ids)
       if (SignalHistory& signal = *s.find(id); signal.shared_arrivals() == together) signal.share(these);
   }
   return true;
+}
+
+bool History::keeps_rows_alone(SignalId id) const noexcept {
+  const SignalDefinition& definition = state_->table[id];
+  return wants(id) && !definition.points && !definition.wide() && definition.kind != SignalKind::event &&
+         std::ranges::none_of(state_->retention->asked[static_cast<std::size_t>(id)], [](const Asked& asked) {
+           return asked.window.span == WindowSpec::Span::points;
+         });
+}
+
+bool History::can_follow(Time arrival, Time end_of_lateness) const noexcept {
+  const State& s = *state_;
+  return s.clock != long_ago && arrival <= s.clock && s.clock < end_of_lateness && s.early.empty();
+}
+
+void History::write(std::span<const Place> signals, std::span<const Cells> cells) {
+  if (signals.empty() || cells.empty()) return;
+  State& s = *state_;
+  Slot greatest = 0;
+  for (const Cells& one : cells)
+    greatest = std::max(greatest, one.in_a_row ? one.slots.back() : std::ranges::max(one.slots));
+  const std::size_t members = s.members(*s.open(signals.front().signal), greatest);
+  for (const auto& [id, place, factor] : signals) {
+    (void)s.open(id);
+    if (Rows<float>* const rows = s.plain[static_cast<std::size_t>(id)].rows)
+      rows->write(cells, place, factor, s.clock, members);
+    s.wrote(static_cast<std::uint32_t>(id));
+  }
 }
 
 std::size_t History::samples(std::span<const Value> values, Time time, Time arrival, const RecordOrder& order) {

@@ -11,6 +11,7 @@
 #include "stream/topology/topology.h"
 #include "stream/values/time.h"
 #include "stream/values/value.h"
+#include "stream/windows/cells.h"
 #include "stream/windows/closed_rows.h"
 #include "stream/windows/open_rows.h"
 #include "stream/windows/row_grid.h"
@@ -34,6 +35,9 @@ class Rows {
   template <class V>  // float or double
   std::size_t write(std::span<const Slot> slots, bool in_a_row, Time time, Time now, std::span<const V> values,
                     std::size_t members);
+
+  // The same of many times, whose rows have not closed: the values at `place`, times `factor`.
+  void write(std::span<const Cells> cells, std::uint32_t place, double factor, Time now, std::size_t members);
 
   // The short path of a sample that belongs to the row of the one before. False: it does not, and nothing was done.
   bool write_recent(Slot slot, Time time, Time now, T value) noexcept {
@@ -91,6 +95,8 @@ class Rows {
     std::uint32_t* offsets = nullptr;
     std::size_t members = 0;
   };
+  template <class V>
+  void write_open(const Cells& cells, const V* values, double factor);
   // The row of this time as the recent one. False: it has closed, or no further row can be opened.
   bool open(Time time, Time now, std::size_t members);
   [[nodiscard]] std::uint32_t offset(Time begin, Time time) const noexcept {
