@@ -70,14 +70,18 @@ struct Kernels {
   // stops where fewer are left, or where one of the four is not finite or the first of its member; returns where.
   std::size_t (*add_narrow)(const float*, std::size_t from, std::size_t n, std::int64_t time, const Totals&);
   std::size_t (*add_wide)(const double*, std::size_t from, std::size_t n, std::int64_t time, const Totals&);
-  bool (*in_a_row)(const std::uint32_t* slots, std::size_t n);  // each is the one before and 1; n > 0
-  void (*copy_measured)(const float*, float* to, std::size_t n);  // every NaN as the measured one
+  bool (*in_a_row)(const std::uint32_t* slots, std::size_t n);       // each is the one before and 1; n > 0
+  void (*copy_measured)(const float*, float* to, std::size_t n);     // every NaN as the measured one
   std::size_t (*copy_row)(const float*, double* to, std::size_t n);  // canonical; returns how many are absent
   // The samples of a row, at this offset in it, into the later ones: Rows::merge() of each.
   void (*merge)(const float* values, std::uint32_t offset, float* kept, std::uint32_t* offsets, std::size_t n);
   // Gives the leading ones of n PairOf that have the expected time and, in these bits, the expected state another time.
   // Returns how many; it may stop a few before the first that differs.
   std::size_t (*repeat)(void* pairs, std::size_t n, PairOf expected, std::uint64_t bits, std::int64_t time);
+  // How many of n pairs of a time and something else, the leading ones, have this time.
+  std::size_t (*same_times)(const void* pairs, std::size_t n, std::int64_t time);
+  // Sixteen columns side by side, of sixteen rows: each ascending then.
+  void (*sort_sixteens)(std::uint16_t*);
   // Adds one to the count of each that is a number; returns how many measured NaN there are.
   std::size_t (*count_numbers)(const float*, std::uint32_t* counts, std::size_t n, std::uint32_t one);
   void (*add_numbers)(const float*, double* sums, std::size_t n);  // of those that are

@@ -180,8 +180,8 @@ class Intake {
   Known<Membership> memberships_, earlier_memberships_;
   std::size_t membership_bytes_ = 0;  // of those in memberships_, about
   Known<Membership>::value_type* recent_membership_ =
-      nullptr;          // the last block's: collectors send the metrics of one member in a row
-  Membership passing_;  // of a block whose members come without a string
+      nullptr;                                   // the last block's: collectors send the metrics of one member in a row
+  Membership passing_;                           // of a block whose members come without a string
   std::vector<Layout*> following_layouts_;       // of which blocks follow, each signal in one
   std::vector<std::uint8_t> following_signals_;  // by id: it is in one of them
   Time follows_until_ = never;

@@ -10,12 +10,11 @@ namespace tocsin::stream {
 bool Intake::can_follow(const SampleBlock& block, const Layout& layout, Membership& membership,
                         const Provenance& from) {
   if (!layout.follows || &membership == &passing_ || !block.present.empty() ||
-      block.members.size() > Cells::most_members || membership.without != 0 || block.times.empty())
+      block.members.size() > Cells::most_members || block.times.empty())
     return false;
   const Time first = std::min(std::ranges::min(block.times), from.arrival);
   if (!history_->can_follow(from.arrival, first + layout.lateness)) return false;
-  return std::ranges::all_of(layout.levels,
-                             [&](Level level) { return owners_of(membership, level, block, from).all; });
+  return std::ranges::all_of(layout.levels, [&](Level level) { return owners_of(membership, level, block, from).all; });
 }
 
 // Its values that are written one by one take their order after the others.

@@ -53,9 +53,8 @@ void Intake::look_at_following(Layout& layout) const {
   std::ranges::sort(ids);
   layout.follows = !ids.empty() && layout.step == npos && std::ranges::adjacent_find(ids) == ids.end() &&
                    std::ranges::all_of(ids, [&](SignalId id) { return history_->arrives_with(id); }) &&
-                   std::ranges::all_of(layout.plain, [&](std::uint32_t s) {
-                     return history_->keeps_rows_alone(layout.signals[s].id);
-                   });
+                   std::ranges::all_of(
+                       layout.plain, [&](std::uint32_t s) { return history_->keeps_rows_alone(layout.signals[s].id); });
 }
 
 Intake::Layout& Intake::layout_of(const SampleBlock& block) {

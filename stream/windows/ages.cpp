@@ -1,6 +1,7 @@
 #include "stream/windows/ages.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -35,32 +36,40 @@ bool Ages::reduce(Op op, const SignalDefinition& definition, SignalHistory* sign
   }
   const bool gaps = coverage.gaps(now) > 0;
   bool asked = false;
-  // `last_of`: the time of a member's last record, of as many members as are known.
-  const auto write = [&](std::size_t known, auto&& last_of) {
-    Time same = now;  // members that wrote together have one age
-    double age = 0;
-    for (Slot slot = 0; slot < out.size(); ++slot) {
-      if (!all_observed && slot < unread_.size() && unread_[slot]) continue;
-      const Time last = slot < known ? last_of(slot) : long_ago;
-      if (of_ranks && slot == reserved_slot ? last == long_ago : !expected[slot]) continue;
-      if (last != long_ago) {
-        if (last != same) {
-          const Duration lost = gaps ? coverage.lost(last, now) : Duration{0};
-          same = last;
-          age = last < now ? std::max(seconds(now - last - lost), 0.0) : 0.0;
-        }
-        out[slot] = age;
-        continue;
-      }
-      if (definition.source.empty()) continue;
-      if (!std::exchange(asked, true))
-        (void)coverage.over(definition.source, definition.owner, topology, from, now, covered_);
-      if (slot < covered_.size() && covered_[slot]) out[slot] = unseen;
-    }
+  const auto age = [&](Time last) {
+    const Duration lost = gaps ? coverage.lost(last, now) : Duration{0};
+    return last < now ? std::max(seconds(now - last - lost), 0.0) : 0.0;
   };
-  if (event) write(last_.size(), [&](Slot slot) { return last_[slot]; });
-  else if (signal == nullptr) write(0, [](Slot) { return long_ago; });
-  else write(signal->arrivals().members(), [&arrivals = signal->arrivals()](Slot slot) { return arrivals.last(slot); });
+  const auto write = [&](Slot slot, Time last) {
+    if (!all_observed && slot < unread_.size() && unread_[slot]) return;
+    if (of_ranks && slot == reserved_slot ? last == long_ago : !expected[slot]) return;
+    if (last != long_ago) {
+      out[slot] = age(last);
+      return;
+    }
+    if (definition.source.empty()) return;
+    if (!std::exchange(asked, true))
+      (void)coverage.over(definition.source, definition.owner, topology, from, now, covered_);
+    if (slot < covered_.size() && covered_[slot]) out[slot] = unseen;
+  };
+  if (event) {
+    for (Slot slot = 0; slot < out.size(); ++slot) write(slot, last_[slot]);
+    return false;
+  }
+  const Arrivals* const arrivals = signal == nullptr ? nullptr : &signal->arrivals();
+  const std::size_t known = arrivals == nullptr ? 0 : std::min(out.size(), arrivals->members());
+  const std::size_t first = of_ranks ? 1 : 0;
+  const bool everyone = all_observed && std::memchr(expected.data() + first, 0, out.size() - first) == nullptr;
+  for (Slot slot = 0; slot < out.size(); ++slot) {
+    const Time last = slot < known ? arrivals->last(slot) : long_ago;
+    if (everyone && last != long_ago) {  // members that wrote together have one age
+      const std::size_t same = std::min(arrivals->together(slot), known - slot);
+      std::fill_n(out.begin() + slot, same, age(last));
+      slot += static_cast<Slot>(same) - 1;
+    } else {
+      write(slot, last);
+    }
+  }
   return false;
 }
 

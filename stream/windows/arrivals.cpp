@@ -103,10 +103,19 @@ void Arrivals::note(std::span<const Slot> slots, bool in_a_row, Time arrival, st
   }
 }
 
+std::size_t Arrivals::together(Slot slot) const noexcept {
+  if (changes_) {
+    Slot end = slot + 1;
+    while (end < changed_.size() && changed_[end] == changed_[slot]) ++end;
+    return end - slot;
+  }
+  return kernels().same_times(&members_[slot], members_.size() - slot, nanoseconds(members_[slot].last));
+}
+
 double Arrivals::usual(Slot slot, double before_known) const noexcept {
   if (slot >= members_.size()) return before_known;
   const Member& member = members_[slot];
-  const std::size_t count = std::min<std::size_t>(std::size_t{member.run} + member.older, kept);
+  const std::size_t count = intervals(member);
   if (count < 3) return before_known;
   if (std::size_t{member.run} * 2 > count) return interval_of(member.code);
   Codes codes;
@@ -118,18 +127,42 @@ double Arrivals::usual(Slot slot, double before_known) const noexcept {
   return interval_of(*middle);
 }
 
+// Those whose intervals differ are sorted sixteen members at once.
 void Arrivals::usual(double before_known, std::span<double> out) const noexcept {
+  constexpr std::size_t together = 16;
+  alignas(32) std::uint16_t codes[kept][together];
+  Slot slots[together];
+  std::size_t taken = 0;
+  const auto sort = [&] {
+    kernels().sort_sixteens(&codes[0][0]);
+    for (std::size_t i = 0; i < taken; ++i) out[slots[i]] = interval_of(codes[intervals(members_[slots[i]]) / 2][i]);
+    taken = 0;
+  };
   std::uint16_t code = 0;
   double interval = interval_of(code);
   for (Slot slot = 0; slot < std::min(out.size(), members_.size()); ++slot) {
     const Member& member = members_[slot];
+    if (member.last == long_ago) continue;
+    const std::size_t count = intervals(member);
     if (member.run == kept) {  // the usual case, and constant
       if (member.code != code) interval = interval_of(code = member.code);
       out[slot] = interval;
-    } else if (member.last != long_ago) {
-      out[slot] = usual(slot, before_known);
+    } else if (count < 3) {
+      out[slot] = before_known;
+    } else if (std::size_t{member.run} * 2 > count) {
+      out[slot] = interval_of(member.code);
+    } else {
+      // Of the ring, the places before `next`; what is not in use is behind all that is.
+      std::size_t n = 0;
+      for (; n < member.run; ++n) codes[n][taken] = member.code;
+      for (std::size_t back = 1; n < count; ++back, ++n)
+        codes[n][taken] = earlier_[slot][(member.next + kept - back) % kept];
+      for (; n < kept; ++n) codes[n][taken] = 0xFFFF;
+      slots[taken++] = slot;
+      if (taken == together) sort();
     }
   }
+  if (taken > 0) sort();
 }
 
 void Arrivals::save(Writer& out) const {

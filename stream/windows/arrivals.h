@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -46,6 +47,8 @@ class Arrivals {
   }
   // The last arrival, long_ago: none came; of a step, the last at which the value changed.
   [[nodiscard]] Time last(Slot slot) const noexcept { return changes_ ? changed_[slot] : members_[slot].last; }
+  // How many members from this one on wrote last at the same time as it does.
+  [[nodiscard]] std::size_t together(Slot slot) const noexcept;
   // In seconds, for each member that has written; the others stay as they are.
   void usual(double before_known, std::span<double> out) const noexcept;
   // In seconds; `before_known` before there are 3 intervals.
@@ -66,6 +69,9 @@ class Arrivals {
     std::uint8_t unused[3] = {};
   };
   using Codes = std::array<std::uint16_t, kept>;
+  [[nodiscard]] std::size_t intervals(const Member& member) const noexcept {
+    return std::min<std::size_t>(std::size_t{member.run} + member.older, kept);
+  }
   void widen(std::size_t members);
   void note_each(std::span<const Slot> slots, Time arrival);
   void note_one(Slot slot, Time arrival) {

@@ -74,9 +74,8 @@ bool History::arrive(std::span<const SignalId> ids, std::span<const Arrival> arr
 bool History::keeps_rows_alone(SignalId id) const noexcept {
   const SignalDefinition& definition = state_->table[id];
   return wants(id) && !definition.points && !definition.wide() && definition.kind != SignalKind::event &&
-         std::ranges::none_of(state_->retention->asked[static_cast<std::size_t>(id)], [](const Asked& asked) {
-           return asked.window.span == WindowSpec::Span::points;
-         });
+         std::ranges::none_of(state_->retention->asked[static_cast<std::size_t>(id)],
+                              [](const Asked& asked) { return asked.window.span == WindowSpec::Span::points; });
 }
 
 bool History::can_follow(Time arrival, Time end_of_lateness) const noexcept {

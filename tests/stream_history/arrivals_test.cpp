@@ -51,7 +51,8 @@ TEST_CASE("arrivals that are noted together are those of each signal by itself, 
       const std::vector<float> values(slots.size(), static_cast<float>(random() % 50));
       together.settle(now), singly.settle(now);
       if (random() % 4 == 0) some = {some.front()};
-      const bool arrived = random() % 4 != 0 && together.history->arrive(some, std::array{History::Arrival{slots, at(now)}});
+      const bool arrived =
+          random() % 4 != 0 && together.history->arrive(some, std::array{History::Arrival{slots, at(now)}});
       const RecordOrder order{0, static_cast<std::uint64_t>(message) + 1, 0};
       for (const SignalId id : some) {
         together.history->samples(id, slots, at(now), values, at(now), order, arrived);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <numeric>
@@ -60,7 +61,8 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
       std::vector<double> sums(n), added(n), known(n);
       std::size_t nans = 0;
       for (std::size_t i = 0; i < n; ++i) {
-        counts[i] = counted[i] = static_cast<std::uint32_t>(random() % 3), sums[i] = added[i] = static_cast<double>(random() % 100) / 3;
+        counts[i] = counted[i] = static_cast<std::uint32_t>(random() % 3),
+        sums[i] = added[i] = static_cast<double>(random() % 100) / 3;
         if (random() % 16 == 0) sums[i] = added[i] = std::numeric_limits<double>::quiet_NaN();
         nans += values[i] != values[i] && !is_absent(values[i]) ? 1 : 0;
       }
@@ -101,12 +103,31 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
         for (const bool time : {false, true}) {
           auto some = pairs;
           if (stop < n) (time ? some[stop].time += 1 : static_cast<std::int64_t>(some[stop].state ^= 0x100));
+          if (time) CHECK(set->same_times(some.data(), n, 7) == std::min(stop, n));
           const std::size_t done = set->repeat(some.data(), n, {7, 0x10'12'34}, 0xFF'FFFF, 9);
           CHECK(done <= stop);
           CHECK(done + 4 > stop);
           for (std::size_t i = 0; i < n; ++i)
             CHECK(some[i].time == (i < done ? 9 : 7 + (time && i == stop && stop < n ? 1 : 0)));
         }
+      }
+    }
+}
+
+TEST_CASE("sixteen columns are sorted, in both kernel sets") {
+  std::mt19937 random{4};
+  for (const std::string_view name : {"baseline", "avx2"})
+    for (int round = 0; round < 200; ++round) {
+      if (!choose_kernels(name)) continue;
+      std::array<std::array<std::uint16_t, 16>, 16> rows, columns;
+      for (std::size_t row = 0; row < 16; ++row)
+        for (std::size_t column = 0; column < 16; ++column)
+          columns[column][row] = rows[row][column] =
+              static_cast<std::uint16_t>(round % 2 == 0 ? random() : 0xFFFA + random() % 6);
+      kernels().sort_sixteens(rows[0].data());
+      for (std::size_t column = 0; column < 16; ++column) {
+        std::ranges::sort(columns[column]);
+        for (std::size_t row = 0; row < 16; ++row) CHECK(rows[row][column] == columns[column][row]);
       }
     }
 }
