@@ -75,6 +75,9 @@ struct Kernels {
   std::size_t (*copy_row)(const float*, double* to, std::size_t n);  // canonical; returns how many are absent
   // The samples of a row, at this offset in it, into the later ones: Rows::merge() of each.
   void (*merge)(const float* values, std::uint32_t offset, float* kept, std::uint32_t* offsets, std::size_t n);
+  // The same of values that are so many places apart; few of them.
+  void (*merge_apart)(const float* values, std::size_t apart, std::uint32_t offset, float* kept, std::uint32_t* offsets,
+                      std::size_t n);
   // Gives the leading ones of n PairOf that have the expected time and, in these bits, the expected state another time.
   // Returns how many; it may stop a few before the first that differs.
   std::size_t (*repeat)(void* pairs, std::size_t n, PairOf expected, std::uint64_t bits, std::int64_t time);

@@ -82,22 +82,32 @@ template std::size_t Rows<double>::write(std::span<const Slot>, bool, Time, Time
 
 template <class T>
 void Rows<T>::write(std::span<const Cells> all, std::uint32_t place, double factor, Time now, std::size_t members) {
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!open(all[i].time, now, members)) continue;
-    if (all[i].narrow == nullptr) {
-      write_open(all[i], all[i].wide + place, factor);
-    } else if (all[i].slots.size() > 1 || factor != 1) {
-      write_open(all[i], all[i].narrow + place, factor);
-    } else {  // as many as are of one member, in the same row
-      const Recent row = recent_;
-      for (; i < all.size(); ++i) {
-        const Cells& cells = all[i];
-        if (cells.slots.size() != 1 || cells.narrow == nullptr || cells.time <= row.begin || cells.time > row.end) break;
-        const Slot slot = cells.slots[0];
-        merge(row.values[slot], row.offsets[slot], offset(row.begin, cells.time), static_cast<T>(cells.narrow[place]));
-      }
-      --i;
+  for (; !all.empty(); all = all.subspan(1)) {
+    const Cells& first = all.front();
+    const bool recent = first.time > recent_.begin && first.time <= recent_.end && members <= recent_.members;
+    if (!recent && !open(first.time, now, members)) continue;
+    if (first.narrow == nullptr) {
+      write_open(first, first.wide + place, factor);
+    } else if (first.slots.size() > 1 || factor != 1) {
+      write_open(first, first.narrow + place, factor);
+    } else {
+      all = write_single(all, place);
     }
+  }
+}
+
+// The leading ones that are of one member and in the row that was opened last, at least one; returns from the last of
+// them on.
+template <class T>
+std::span<const Cells> Rows<T>::write_single(std::span<const Cells> all, std::uint32_t place) {
+  const Recent row = recent_;
+  for (;; all = all.subspan(1)) {
+    const Cells& cells = all.front();
+    const Slot slot = cells.slots[0];
+    merge(row.values[slot], row.offsets[slot], offset(row.begin, cells.time), static_cast<T>(cells.narrow[place]));
+    if (all.size() == 1) return all;
+    const Cells& next = all[1];
+    if (next.slots.size() != 1 || next.narrow == nullptr || next.time <= row.begin || next.time > row.end) return all;
   }
 }
 
@@ -105,17 +115,17 @@ void Rows<T>::write(std::span<const Cells> all, std::uint32_t place, double fact
 template <class T>
 template <class V>
 void Rows<T>::write_open(const Cells& cells, const V* values, double factor) {
-  constexpr std::size_t few = 4;  // of so many, a column is merged at once
   const std::uint32_t at = offset(recent_.begin, cells.time);
   const std::size_t count = cells.slots.size();
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<V, float>)
+    if (cells.in_a_row && factor == 1)
+      return kernels().merge_apart(values, cells.width, at, recent_.values + cells.slots[0],
+                                   recent_.offsets + cells.slots[0], count);
   T column[Cells::most_members];
-  if (std::is_same_v<V, T> && factor == 1)
-    for (std::size_t m = 0; m < count; ++m, values += cells.width) column[m] = static_cast<T>(*values);
-  else
-    for (std::size_t m = 0; m < count; ++m, values += cells.width)
-      column[m] = static_cast<T>(static_cast<double>(*values) * factor);
+  for (std::size_t m = 0; m < count; ++m, values += cells.width)
+    column[m] = static_cast<T>(static_cast<double>(*values) * factor);
   if constexpr (std::is_same_v<T, float>)
-    if (cells.in_a_row && count >= few)
+    if (cells.in_a_row)
       return kernels().merge(column, at, recent_.values + cells.slots[0], recent_.offsets + cells.slots[0], count);
   for (std::size_t m = 0; m < count; ++m)
     merge(recent_.values[cells.slots[m]], recent_.offsets[cells.slots[m]], at, column[m]);

@@ -95,6 +95,7 @@ class Rows {
     std::uint32_t* offsets = nullptr;
     std::size_t members = 0;
   };
+  std::span<const Cells> write_single(std::span<const Cells> all, std::uint32_t place);
   template <class V>
   void write_open(const Cells& cells, const V* values, double factor);
   // The row of this time as the recent one. False: it has closed, or no further row can be opened.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -51,6 +52,14 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
       auto merged = kept;
       auto at = offsets;
       set->merge(copied.data(), 2, merged.data(), at.data(), n);
+      for (const std::size_t apart : {1u, 3u, 50u}) {
+        std::vector<float> spread(n * apart + 1), other = kept;
+        auto when = offsets;
+        for (std::size_t i = 0; i < n; ++i) spread[i * apart] = values[i];
+        set->merge_apart(spread.data(), apart, 2, other.data(), when.data(), n);
+        CHECK(std::memcmp(other.data(), merged.data(), n * sizeof(float)) == 0);
+        CHECK(when == at);
+      }
       for (std::size_t i = 0; i < n; ++i) {
         const bool later = 2 > offsets[i] || (2 == offsets[i] && pattern(copied[i]) > pattern(kept[i]));
         CHECK(pattern(merged[i]) == pattern(later ? copied[i] : kept[i]));
