@@ -154,6 +154,7 @@ void Intake::block(const SampleBlock& block, Provenance& from) {
     follow(block, layout, membership, from);
   } else {
     write_following();
+    if (layout.step != npos && layout.one_by_one.empty()) report_steps(block, layout, membership, from);
     arrive(block, layout, membership, from);
     if (block.members.size() < 8 && !block.narrow.empty()) members(block, layout, membership, from);
     else
@@ -167,13 +168,12 @@ void Intake::signal(const SampleBlock& block, const Layout& layout, Membership& 
                     Provenance& from) {
   const auto& signal = layout.signals[s];
   const auto& owners = owners_of(membership, signal.owner, block, from);
-  const bool step = s == layout.step && layout.one_by_one.empty();
   // Without a unit, floats stay floats. With one, the product is a double's: the same value whether or not another in
   // the block makes it wide.
   for (std::size_t t = 0; t < block.times.size(); ++t) {
-    if (block.narrow.empty()) column<double>(block.wide, block, signal, owners, s, t, step, from);
-    else if (signal.factor != 1) column<double>(block.narrow, block, signal, owners, s, t, step, from);
-    else column<float>(block.narrow, block, signal, owners, s, t, step, from);
+    if (block.narrow.empty()) column<double>(block.wide, block, signal, owners, s, t, from);
+    else if (signal.factor != 1) column<double>(block.narrow, block, signal, owners, s, t, from);
+    else column<float>(block.narrow, block, signal, owners, s, t, from);
   }
 }
 
@@ -215,7 +215,7 @@ void Intake::members(const SampleBlock& block, const Layout& layout, Membership&
 
 template <class T, class From>
 void Intake::column(std::span<const From> cells, const SampleBlock& block, const Layout::Signal& signal,
-                    const Membership::Owners& owners, std::size_t s, std::size_t t, bool step, Provenance& from) {
+                    const Membership::Owners& owners, std::size_t s, std::size_t t, Provenance& from) {
   const std::size_t width = block.signals.size(), members = owners.slots.size(), first = t * members * width + s;
   std::vector<T>* values;
   if constexpr (std::is_same_v<T, float>) values = &narrow_;
@@ -246,11 +246,21 @@ void Intake::column(std::span<const From> cells, const SampleBlock& block, const
     slots = slots_;
   }
   if (slots.empty()) return;
-  if (step)
-    for (std::size_t i = 0; i < slots.size(); ++i) steps_.report(slots[i], static_cast<double>((*values)[i]));
   counters_->late +=
       history_->samples(signal.id, slots, placed(block.times[t], from.arrival, signal.points, slots.size()),
                         std::span<const T>{*values}, from.arrival, from.take_order(slots.size()), arrived_[s] != 0);
+}
+
+void Intake::report_steps(const SampleBlock& block, const Layout& layout, Membership& membership,
+                          const Provenance& from) {
+  const auto& step = layout.signals[layout.step];
+  const auto& slots = owners_of(membership, step.owner, block, from).slots;
+  const std::size_t width = block.signals.size();
+  for (std::size_t cell = 0; cell < block.times.size() * slots.size(); ++cell) {
+    const std::size_t place = cell * width + layout.step;
+    const Slot slot = slots[cell % slots.size()];
+    if (slot != no_slot && block.has(place)) steps_.report(slot, measured(block.value(place) * step.factor));
+  }
 }
 
 void Intake::arrive(const SampleBlock& block, const Layout& layout, Membership& membership, const Provenance& from) {

@@ -151,11 +151,12 @@ class Intake {
                                 const Provenance& from);
   void follow(const SampleBlock& block, Layout& layout, Membership& membership, Provenance& from);
   void write_following(Layout& layout);
+  void report_steps(const SampleBlock& block, const Layout& layout, Membership& membership, const Provenance& from);
   // Notes the arrivals of those signals that every member of the block has a value of: arrived_ says which.
   void arrive(const SampleBlock& block, const Layout& layout, Membership& membership, const Provenance& from);
   template <class T, class From>
   void column(std::span<const From> cells, const SampleBlock& block, const Layout::Signal& signal,
-              const Membership::Owners& owners, std::size_t s, std::size_t t, bool step, Provenance& from);
+              const Membership::Owners& owners, std::size_t s, std::size_t t, Provenance& from);
   // One of the block's signals, all members.
   void signal(const SampleBlock& block, const Layout& layout, Membership& membership, std::size_t s, Provenance& from);
   // The plain signals of a block of few members, a member at a time.

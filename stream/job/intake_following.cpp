@@ -17,7 +17,7 @@ bool Intake::can_follow(const SampleBlock& block, const Layout& layout, Membersh
   return std::ranges::all_of(layout.levels, [&](Level level) { return owners_of(membership, level, block, from).all; });
 }
 
-// Its values that are written one by one take their order after the others.
+// Its values that are written one by one take their order after the others, and find the steps that it reports.
 void Intake::follow(const SampleBlock& block, Layout& layout, Membership& membership, Provenance& from) {
   if (layout.following.empty()) {
     const auto followed = [&](std::uint32_t s) {
@@ -28,6 +28,7 @@ void Intake::follow(const SampleBlock& block, Layout& layout, Membership& member
       for (const std::uint32_t s : *places) following_signals_[static_cast<std::size_t>(layout.signals[s].id)] = 1;
     following_layouts_.push_back(&layout);
   }
+  if (layout.step != npos && layout.one_by_one.empty()) report_steps(block, layout, membership, from);
   layout.following.push_back({&block, &membership, from});
   const std::size_t cells = block.times.size() * block.members.size();
   layout.following.back().from.order = from.order.after(cells * layout.plain.size());

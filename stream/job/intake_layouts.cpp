@@ -39,7 +39,8 @@ void Intake::Layout::note_together(SignalId id, Level owner, std::uint32_t place
   with->ids.push_back(id);
 }
 
-// Each signal is there once, its arrivals are noted together, and no value depends on those of other signals.
+// Each signal is there once, its arrivals are noted together, or it is `step`, and no value depends on those of other
+// signals: step_gap is made of the steps as they are written.
 void Intake::look_at_following(Layout& layout) const {
   std::vector<SignalId> ids;
   layout.lateness = never - Time{};
@@ -51,8 +52,10 @@ void Intake::look_at_following(Layout& layout) const {
       if (std::ranges::find(layout.levels, signal.owner) == layout.levels.end()) layout.levels.push_back(signal.owner);
     }
   std::ranges::sort(ids);
-  layout.follows = !ids.empty() && layout.step == npos && std::ranges::adjacent_find(ids) == ids.end() &&
-                   std::ranges::all_of(ids, [&](SignalId id) { return history_->arrives_with(id); }) &&
+  if (const auto gap = pack_->signals.find("step_gap"); gap && layout.step != npos)
+    layout.lateness = std::min(layout.lateness, pack_->signals[*gap].lateness);
+  layout.follows = !ids.empty() && std::ranges::adjacent_find(ids) == ids.end() &&
+                   std::ranges::all_of(ids, [&](SignalId id) { return id == step_ || history_->arrives_with(id); }) &&
                    std::ranges::all_of(
                        layout.plain, [&](std::uint32_t s) { return history_->keeps_rows_alone(layout.signals[s].id); });
 }

@@ -14,7 +14,7 @@ using schemas::EntryBuilder;
 
 namespace {
 
-// Gauges with two rows, points, a counter, a gauge of nodes; ages and intervals.
+// Gauges with two rows, points, a counter, steps and what belongs to them, a gauge of nodes; ages and intervals.
 stream::LoadedPack pack() {
   return SmallJob::load(R"lua(signals {
       a = { kind = "gauge", unit = "none", owner = "rank", row = "1s", lateness = "1s" },
@@ -22,6 +22,9 @@ stream::LoadedPack pack() {
       c = { kind = "gauge", unit = "none", owner = "rank", points = true, lateness = "2s" },
       d = { kind = "gauge", unit = "none", owner = "rank", points = true, lateness = "1s" },
       e = { kind = "counter", unit = "none", owner = "rank", row = "1s", lateness = "1s" },
+      step = { kind = "step", unit = "count", owner = "rank", row = "1s", lateness = "1s" },
+      step_gap = { kind = "gauge", unit = "seconds", owner = "rank", points = true, lateness = "1s" },
+      loss = { kind = "gauge", unit = "none", owner = "job", points = true, lateness = "1s" },
       n = { kind = "gauge", unit = "none", owner = "node", row = "1s", lateness = "1s" },
       duration = { kind = "gauge", unit = "seconds", owner = "rank", row = "1s", lateness = "1s" } })lua",
                         R"lua(
@@ -34,6 +37,11 @@ stream::LoadedPack pack() {
         evaluate = function(job) return (job.c:median() + job.d:last()):above(40) end }
       rule "ages" { summary = "s", shows = "rank {rank}", per = "rank", every = "5s", needs = { a = signal "a" { over = "20s" }, b = signal "b" { over = "60s" } },
         evaluate = function(job) return job.a:older_than("7s") | job.b:older_than(3 * job.b:interval()) end }
+      rule "steps" { summary = "s", shows = "rank {rank}", per = "rank", every = "5s", needs = {
+          step = signal "step" { over = "20s", least = 1 }, gap = signal "step_gap" { over = 5, least = 1 } },
+        evaluate = function(job) return job.step:last():above(40) | job.gap:median():above("2s") end }
+      rule "loss" { summary = "s", shows = "loss", per = "job", every = "5s", needs = { loss = signal "loss" { over = 6, least = 1 } },
+        evaluate = function(job) return job.loss:mean():above(26) end }
       rule "nodes" { summary = "s", shows = "node {node}", per = "node", every = "5s", needs = { n = signal "n" { over = "20s", least = 1 } },
         evaluate = function(job) return job.n:mean():above(25) end })lua");
 }
@@ -47,8 +55,18 @@ GeneratedLog some_log(std::uint32_t seed) {
   const auto write = [&](EntryBuilder& b, double s) {
     log.messages.push_back({schemas::encode(b.entry()), SmallJob::at(s), "job"});
   };
-  const std::vector<std::vector<std::string>> layouts{{"a", "b"}, {"c", "d", "e"}, {"a", "b", "c", "d", "e"}, {"a"},
-                                                      {"d"},      {"b", "e"},      {"duration", "a"}};
+  const std::vector<std::vector<std::string>> layouts{{"a", "b"},
+                                                      {"c", "d", "e"},
+                                                      {"a", "b", "c", "d", "e"},
+                                                      {"a"},
+                                                      {"d"},
+                                                      {"b", "e"},
+                                                      {"duration", "a"},
+                                                      {"step", "a"},
+                                                      {"step", "loss"},
+                                                      {"step", "c", "loss"},
+                                                      {"loss"},
+                                                      {"step", "step_gap"}};
   double s = 1, beat = 1;
   for (int message = 0; message < 1'500; ++message) {
     s += below(10) == 0 ? 0.7 : 0.03;
@@ -65,7 +83,7 @@ GeneratedLog some_log(std::uint32_t seed) {
       write(b, s);
       continue;
     }
-    const auto& names = layouts[below(4) == 0 ? below(static_cast<unsigned>(layouts.size())) : 2];
+    const auto& names = layouts[below(3) == 0 ? below(static_cast<unsigned>(layouts.size())) : 2];
     const unsigned first = below(8 + static_cast<unsigned>(message) / 150), ranks = below(3) == 0 ? 1 : 8;
     const bool ranks_in_a_row = below(4) != 0, partial = below(6) == 0, narrow = below(2) == 0;
     const double time = s - (below(5) == 0 ? below(9) * 0.7 : 0) + (below(20) == 0 ? 0.5 : 0);
