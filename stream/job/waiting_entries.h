@@ -45,7 +45,7 @@ class WaitingEntries {
   [[nodiscard]] bool full() const noexcept { return count_ >= most_blocks; }
   // Of the entries, which all have the same.
   [[nodiscard]] std::string_view attempt() const noexcept { return first_->entry.attempt; }
-  // `bytes`: what bytes_to_wait() said of it.
+  // `bytes`: what bytes_to_wait() gives.
   void add(const Entry& entry, std::size_t bytes, Time clock, Room& room);
   // Calls see(entry, clock) for each.
   template <class See>
