@@ -131,10 +131,13 @@ class DrawnLeaves : public Leaves {
   std::uint64_t since(std::uint32_t signal) const { return signal % 3 == 0 ? tick : tick - tick % 3; }
   Reading reading(const Node&, const WindowSpec& window) override {
     Reading reading;
-    reading.signal = static_cast<std::uint32_t>(window.signal), reading.content = since(window);
+    reading.signal = static_cast<std::uint32_t>(window.signal);
+    reading.content = static_cast<std::uint32_t>(since(window));
     return reading;
   }
-  bool same(const Reading& reading) override { return reading.content == since(reading.signal); }
+  bool same(const Reading& reading) override {
+    return reading.content == static_cast<std::uint32_t>(since(reading.signal));
+  }
   std::vector<Truth> mask(std::uint64_t name, std::size_t n) const { return RandomValues{name * 7919 + tick}.mask(n); }
   static std::uint64_t name_of(const Node& node) {
     return std::hash<std::string>{}(node.attributes.field) + 31 * static_cast<std::uint64_t>(node.op) +
