@@ -35,6 +35,7 @@ std::string bytes_of(const stream::Pack& pack) {
 
 void check_same(const stream::Graph& a, const stream::Graph& b) {
   REQUIRE(a.size() == b.size());
+  CHECK(std::ranges::equal(a.groupings(), b.groupings()));
   for (std::size_t i = 0; i < a.size(); ++i) {
     const auto id = static_cast<NodeId>(i);
     const stream::NodeStep &x = a.step(id), &y = b.step(id);
@@ -45,7 +46,7 @@ void check_same(const stream::Graph& a, const stream::Graph& b) {
     CHECK(x.arity == y.arity);
     CHECK(x.in_place == y.in_place);
     CHECK(x.reading == y.reading);
-    CHECK(x.fold == y.fold);
+    CHECK(x.grouping == y.grouping);
     CHECK(x.column == y.column);
     CHECK(x.mask == y.mask);
     CHECK(x.arguments == y.arguments);
