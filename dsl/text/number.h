@@ -12,6 +12,7 @@ inline constexpr std::string_view number_expression =
 inline constexpr std::string_view integer_expression = R"((?:\d{1,3}(?:,\d{3})+|\d+))";
 
 [[nodiscard]] constexpr bool digit(char c) noexcept { return c >= '0' && c <= '9'; }
+[[nodiscard]] constexpr bool letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // The value of such a text, without quotes and blanks around it. Nothing: it is not a number.
 [[nodiscard]] std::optional<double> number(std::string_view text) noexcept;

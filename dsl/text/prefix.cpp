@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::uint32_t most_ranks = 262'144;
 
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 // Reads one line from left to right.
 struct Cursor {
   std::string_view rest;

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 
+#include "dsl/text/number.h"
 #include "dsl/text/scanner.h"
 
 namespace tocsin::dsl::text {
 namespace {
-
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Calls `set` with each [...], brackets included, and `plain` with the place of each other character that is not
 // escaped.
