@@ -6,6 +6,18 @@
 #include "stream/job/intake.h"
 
 namespace tocsin::stream {
+namespace {
+
+// Memory for more than a few blocks is not kept for each attempt: it would be unused for most of each second.
+template <class T>
+void clear(std::vector<T>& blocks) {
+  constexpr std::size_t few = 16;
+  if (blocks.capacity() > few) blocks = std::vector<T>{};
+  else blocks.clear();
+}
+
+}  // namespace
+
 // Whether all that it writes, but for what is written one by one, can be written later.
 bool Intake::can_follow(const SampleBlock& block, const Layout& layout, Membership& membership,
                         const Provenance& from) {
@@ -38,14 +50,16 @@ void Intake::follow(const SampleBlock& block, Layout& layout, Membership& member
 }
 
 void Intake::write_following() {
+  if (following_layouts_.empty()) return;
   for (Layout* const layout : following_layouts_) {
     write_following(*layout);
-    layout->following.clear();
+    clear(layout->following);
     for (const auto* places : {&layout->plain, &layout->others})
       for (const std::uint32_t s : *places) following_signals_[static_cast<std::size_t>(layout->signals[s].id)] = 0;
   }
   following_layouts_.clear();
   follows_until_ = never;
+  clear(arrivals_), clear(cells_);
 }
 
 void Intake::write_following(Layout& layout) {
