@@ -116,7 +116,8 @@ void WindowFold<T>::enter(RowNumber number, std::span<const T> row) {
 
 template <class T>
 void WindowFold<T>::leave(std::span<const T> row) {
-  count(row, ~std::uint32_t{0});  // subtracts the row
+  // A row that has closed since, and has not entered, can have made all rows wider: nobody has a value there.
+  count(row.first(std::min(row.size(), numbers_.size())), ~std::uint32_t{0});  // subtracts the row
 }
 
 template <class T>
