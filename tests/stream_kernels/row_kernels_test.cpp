@@ -57,7 +57,7 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
         auto when = offsets;
         for (std::size_t i = 0; i < n; ++i) spread[i * apart] = values[i];
         set->merge_apart(spread.data(), apart, 2, other.data(), when.data(), n);
-        CHECK(std::memcmp(other.data(), merged.data(), n * sizeof(float)) == 0);
+        CHECK((n == 0 || std::memcmp(other.data(), merged.data(), n * sizeof(float)) == 0));
         CHECK(when == at);
       }
       for (std::size_t i = 0; i < n; ++i) {
