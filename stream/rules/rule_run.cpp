@@ -96,7 +96,8 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
     const void* const at = from < outcomes_.size() ? std::memchr(outcomes_.data() + from, static_cast<int>(Truth::yes),
                                                                  outcomes_.size() - from)
                                                    : nullptr;
-    return at == nullptr ? outcomes_.size() : static_cast<std::size_t>(static_cast<const Truth*>(at) - outcomes_.data());
+    return at == nullptr ? outcomes_.size()
+                         : static_cast<std::size_t>(static_cast<const Truth*>(at) - outcomes_.data());
   };
   for (std::size_t slot = any_yes ? next_yes(0) : outcomes_.size(); slot < outcomes_.size(); slot = next_yes(slot + 1))
     if (existing[slot]) lives_[static_cast<Slot>(slot)];
