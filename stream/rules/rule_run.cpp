@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ranges>
+#include <string_view>
 #include <utility>
 
 namespace tocsin::stream {
@@ -91,16 +92,12 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
   Seldom& seldom = this->seldom();
   std::vector<Truth>& answers = seldom.answers = outcomes_;
 
-  // Most members of most rules never say yes.
-  const auto next_yes = [&](std::size_t from) -> std::size_t {
-    const void* const at = from < outcomes_.size() ? std::memchr(outcomes_.data() + from, static_cast<int>(Truth::yes),
-                                                                 outcomes_.size() - from)
-                                                   : nullptr;
-    return at == nullptr ? outcomes_.size()
-                         : static_cast<std::size_t>(static_cast<const Truth*>(at) - outcomes_.data());
-  };
-  for (std::size_t slot = any_yes ? next_yes(0) : outcomes_.size(); slot < outcomes_.size(); slot = next_yes(slot + 1))
-    if (existing[slot]) lives_[static_cast<Slot>(slot)];
+  if (any_yes) {
+    const std::string_view bytes{reinterpret_cast<const char*>(outcomes_.data()), outcomes_.size()};
+    constexpr auto yes = static_cast<char>(Truth::yes);  // few say it
+    for (std::size_t slot = bytes.find(yes); slot != bytes.npos; slot = bytes.find(yes, slot + 1))
+      if (existing[slot]) lives_[static_cast<Slot>(slot)];
+  }
 
   for (auto it = lives_.begin(); it != lives_.end();) {
     auto& [slot, life] = *it;
