@@ -4,43 +4,14 @@
 #include <random>
 
 #include "tests/seed.h"
-#include "tests/stream_engine/collector.h"
 #include "tests/stream_engine/generated_log.h"
+#include "tests/stream_engine/judged.h"
 #include "tests/stream_engine/packs_by_hash.h"
 #include "tests/stream_engine/small_job.h"
 
 using namespace tocsin;
 using namespace tocsin::tests;
 using schemas::EntryBuilder;
-
-namespace {
-
-struct Judged {
-  std::map<std::string, std::uint64_t> digests, rows;
-  std::vector<std::string> reported;  // each with the number of the message at which it was
-  std::uint64_t samples = 0, late = 0;
-};
-
-// `at_once`: nothing waits. Else what waits is taken after every so many messages too; 0: never for this.
-Judged judge(const GeneratedLog& log, const stream::LoadedPack& pack, bool at_once, std::size_t taken_every) {
-  Judged all;
-  Collector collector;
-  std::size_t i = 0;
-  collector.written = [&](const std::string& line) { all.reported.push_back(std::to_string(i) + " " + line); };
-  stream::Shard shard{pack, nullptr, collector, {}};
-  schemas::Decoder decoder;
-  for (; i < log.messages.size(); ++i) {
-    stream::Entry entry = decoded(decoder, log, i);
-    if (at_once) entry.names = nullptr;  // nobody can keep it
-    shard.consume(entry);
-    if (at_once || (taken_every != 0 && i % taken_every == 0)) static_cast<void>(shard.digests());
-  }
-  all.digests = shard.digests(), all.rows = shard.row_digests();
-  all.samples = shard.counters().samples, all.late = shard.counters().late;
-  return all;
-}
-
-}  // namespace
 
 TEST_CASE("a log whose entries wait is judged as one whose entries are taken at once, at the same messages") {
   const stream::LoadedPack pack = shipped_pack();
