@@ -149,6 +149,7 @@ class Intake {
   void mark_alive(std::span<const std::string> sources, const Membership& membership, const Provenance& from);
   [[nodiscard]] bool can_follow(const SampleBlock& block, const Layout& layout, Membership& membership,
                                 const Provenance& from);
+  [[nodiscard]] static Time end_of_lateness(const SampleBlock& block, const Layout& layout, const Provenance& from);
   void follow(const SampleBlock& block, Layout& layout, Membership& membership, Provenance& from);
   void write_following(Layout& layout);
   void report_steps(const SampleBlock& block, const Layout& layout, Membership& membership, const Provenance& from);

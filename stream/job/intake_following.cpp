@@ -18,14 +18,18 @@ void clear(std::vector<T>& blocks) {
 
 }  // namespace
 
+// When the first of its values would be late.
+Time Intake::end_of_lateness(const SampleBlock& block, const Layout& layout, const Provenance& from) {
+  return std::min(std::ranges::min(block.times), from.arrival) + layout.lateness;
+}
+
 // Whether all that it writes, but for what is written one by one, can be written later.
 bool Intake::can_follow(const SampleBlock& block, const Layout& layout, Membership& membership,
                         const Provenance& from) {
   if (!layout.follows || &membership == &passing_ || !block.present.empty() ||
       block.members.size() > Cells::most_members || block.times.empty())
     return false;
-  const Time first = std::min(std::ranges::min(block.times), from.arrival);
-  if (!history_->can_follow(from.arrival, first + layout.lateness)) return false;
+  if (!history_->can_follow(from.arrival, end_of_lateness(block, layout, from))) return false;
   return std::ranges::all_of(layout.levels, [&](Level level) { return owners_of(membership, level, block, from).all; });
 }
 
@@ -45,8 +49,7 @@ void Intake::follow(const SampleBlock& block, Layout& layout, Membership& member
   const std::size_t cells = block.times.size() * block.members.size();
   layout.following.back().from.order = from.order.after(cells * layout.plain.size());
   from.order = from.order.after(cells * (layout.plain.size() + layout.others.size()));
-  const Time first = std::min(std::ranges::min(block.times), from.arrival);
-  follows_until_ = std::min(follows_until_, first + layout.lateness);
+  follows_until_ = std::min(follows_until_, end_of_lateness(block, layout, from));
 }
 
 void Intake::write_following() {

@@ -38,10 +38,7 @@ class Packer {
   }
   template <class T>
   void copy(std::span<const T>& of) noexcept {
-    if (of.empty()) return;
-    T* const at = place<T>(of.size());
-    std::uninitialized_copy(of.begin(), of.end(), at);
-    of = {at, of.size()};
+    copy_each(of, [](T&) {});
   }
   void copy(std::string_view& of) noexcept {
     if (of.empty()) return;
