@@ -60,6 +60,8 @@ bool History::State::fill_zeros(const WindowSpec& window, const SignalHistory* s
   const bool reserved = definition.owner == Level::rank;
   const double first = reserved && !(signal && signal->arrivals().ever(reserved_slot)) ? absent : none.front();
   if (nothing && constant) return is_constant(out, first, none.back());
+  if (!nothing && is_absent(out[0])) out[0] = first;
+  if (!nothing && kernels().count_present(out.data() + 1, out.size() - 1) == out.size() - 1) return false;
   for (std::size_t slot = 0; slot < out.size(); ++slot)
     if (nothing || is_absent(out[slot])) out[slot] = slot == 0 ? first : none[slot];
   return false;

@@ -23,9 +23,9 @@ std::uint32_t Zeros::column(const SignalDefinition& signal, const WindowSpec& wi
 Zeros::Found Zeros::over(std::uint32_t column, TimeRange range, const SourceCoverage& coverage,
                          const Topology& topology) {
   Kept& kept = kept_[column];
-  if (kept.version > 0 && kept.coverage == coverage.version() && kept.topology == topology.version() &&
-      kept.range.from == range.from && kept.range.to == range.to)
-    return {kept.values, kept.constant};
+  const bool covered_as_before = kept.source->empty() || (kept.coverage == coverage.version() &&
+                                                          kept.range.from == range.from && kept.range.to == range.to);
+  if (kept.version > 0 && covered_as_before && kept.topology == topology.version()) return {kept.values, kept.constant};
   kept.range = range;
   kept.coverage = coverage.version(), kept.topology = topology.version();
   const std::size_t members = topology.size(kept.level);
