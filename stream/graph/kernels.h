@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "stream/graph/mask_form.h"
@@ -24,6 +25,13 @@ struct MaskOperand {
 struct Totals {
   std::int64_t *counts, *last_times;
   double *last, *sum, *least, *greatest;
+};
+
+// What is added up for each member, in this order: a column, or 0 if null; the numbers of rows; other columns.
+struct Summed {
+  const double* first = nullptr;
+  std::span<const float* const> rows;
+  std::span<const double* const> more;
 };
 
 // A time, and what goes with it.
@@ -87,11 +95,15 @@ struct Kernels {
   void (*sort_sixteens)(std::uint16_t*);
   // Adds one to the count of each that is a number; returns how many measured NaN there are.
   std::size_t (*count_numbers)(const float*, std::uint32_t* counts, std::size_t n, std::uint32_t one);
-  void (*add_numbers)(const float*, double* sums, std::size_t n);  // of those that are
+  void (*sum_rows)(const Summed&, double* sums, std::size_t n);
+  void (*counts_as_numbers)(const std::uint32_t*, double* out, std::size_t n);  // none: absent
   // Results of at least so many numbers, else absent, to `out`; means: of sums, which become means. A NaN is not known
   // either. Returns how many are not known. Counts are less than 2^31.
   std::size_t (*known_enough)(double* results, const std::uint32_t* numbers, std::uint32_t least, bool means,
                               double* out, std::size_t n);
+  // The values, or with `means` what they are divided by their counts, to `out`, where a count is no less than `least`.
+  void (*take_enough)(const double* values, const std::int64_t* counts, std::int64_t least, bool means, double* out,
+                      std::size_t n);
   struct Tally {
     std::size_t yes, no, unknown;
   };

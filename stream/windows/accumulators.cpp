@@ -248,21 +248,22 @@ bool Accumulators::reduce_all(Op op, double number, std::uint64_t least_count, s
   const auto fewest = static_cast<std::int64_t>(least_count);
   const std::int64_t* const values = whole_[counts];
   const std::size_t all = std::min(out.size(), members());
-  const auto each = [&](auto&& of) {
-    for (std::size_t i = 0; i < all; ++i) out[i] = values[i] >= fewest ? of(i) : out[i];
+  const auto take = [&](Real column, bool means = false) {
+    kernels().take_enough(real_[column], values, fewest, means, out.data(), all);
     return true;
   };
-  const auto column = [&](const double* of) { return each([of](std::size_t i) { return of[i]; }); };
   if ((op == Op::w_first || op == Op::w_last) && number > 1) return false;
-  if (op == Op::w_first || op == Op::w_last) return column(real_[op == Op::w_first ? first : last]);
-  if (op == Op::w_count) return each([&](std::size_t i) { return static_cast<double>(values[i]); });
+  if (op == Op::w_first || op == Op::w_last) return take(op == Op::w_first ? first : last);
+  if (op == Op::w_count) {
+    for (std::size_t i = 0; i < all; ++i) out[i] = values[i] >= fewest ? static_cast<double>(values[i]) : out[i];
+    return true;
+  }
   if (!uncommon_.empty()) return false;  // some have values and no number
   switch (op) {
-    case Op::w_min: return column(real_[least]);
-    case Op::w_max: return column(real_[greatest]);
-    case Op::w_sum: return each([of = real_[sum]](std::size_t i) { return canonical(of[i]); });
-    case Op::w_mean:
-      return each([&, of = real_[sum]](std::size_t i) { return canonical(of[i] / static_cast<double>(values[i])); });
+    case Op::w_min: return take(least);
+    case Op::w_max: return take(greatest);
+    case Op::w_sum: return take(sum);
+    case Op::w_mean: return take(sum, true);
     default: return false;
   }
 }

@@ -1,6 +1,7 @@
 #include "stream/windows/window_fold.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <type_traits>
 
@@ -18,7 +19,8 @@ RowNumber pane_of(RowNumber row, RowNumber rows_a_pane) noexcept {
 }
 
 void add(std::span<double> sums, std::span<const float> row) {
-  kernels().add_numbers(row.data(), sums.data(), row.size());
+  const float* const rows[] = {row.data()};
+  kernels().sum_rows({sums.data(), rows, {}}, sums.data(), row.size());
 }
 void add(std::span<double> sums, std::span<const double> row) {
   double* to = sums.data();
@@ -154,12 +156,27 @@ void WindowFold<T>::each_of_head(const Rows<T>& rows, See&& see) const {
 
 template <class T>
 void WindowFold<T>::sums(const Rows<T>& rows, std::span<double> out) const {
-  std::fill(out.begin(), out.end(), 0.0);
-  const auto fitting = [&](std::size_t size) { return std::min(size, out.size()); };
-  each_of_head(rows, [&](std::span<const T> row) { add(out, row.first(fitting(row.size()))); });
-  for (std::size_t i = 0; i < fitting(middle_.sums.size()); ++i) out[i] += middle_.sums[i];
-  if (tail_counts())
-    for (std::size_t i = 0; i < fitting(tail_.sums.size()); ++i) out[i] += tail_.sums[i];
+  std::array<const T*, rows_a_pane> head{};
+  std::array<std::span<const double>, 2> parts{middle_.sums};
+  std::size_t in_head = 0, in_parts = middle_.sums.empty() ? 0 : 1;
+  each_of_head(rows, [&](std::span<const T> row) { head[in_head++] = row.data(); });
+  if (tail_counts()) parts[in_parts++] = tail_.sums;
+  const std::size_t held = std::min(out.size(), rows.closed().members());
+  std::size_t slot = 0;
+  if constexpr (std::is_same_v<T, float>) {  // those that all have
+    slot = held;
+    std::array<const double*, 2> more{};
+    for (std::size_t i = 0; i < in_parts; ++i) slot = std::min(slot, parts[i].size()), more[i] = parts[i].data();
+    kernels().sum_rows({nullptr, std::span{head}.first(in_head), std::span{more}.first(in_parts)}, out.data(), slot);
+  }
+  for (; slot < out.size(); ++slot) {
+    double sum = 0;
+    for (std::size_t i = 0; i < in_head && slot < held; ++i)
+      if (is_number(head[i][slot])) sum += static_cast<double>(head[i][slot]);
+    for (std::size_t i = 0; i < in_parts; ++i)
+      if (slot < parts[i].size()) sum += parts[i][slot];
+    out[slot] = sum;
+  }
 }
 
 template <class T>

@@ -34,6 +34,7 @@ class WindowFold {
   [[nodiscard]] std::uint32_t present(Slot slot) const noexcept {
     return numbers_[slot] + (slot < nans_.size() ? nans_[slot] : 0);
   }
+  [[nodiscard]] bool any_nan() const noexcept { return !nans_.empty(); }  // perhaps
   // Of wants; for each member, 0 and ±infinity if it has no number. `rows` holds the window's head.
   void sums(const Rows<T>& rows, std::span<double> out) const;
   void extremes(bool least, const Rows<T>& rows, std::span<double> out) const;

@@ -214,10 +214,9 @@ void RawView<T>::by_fold(const WindowFold<T>& fold, const Rows<T>& rows, std::si
   const bool edges = (op == Op::w_delta || op == Op::w_rate) && reduction.kind != SignalKind::counter;
   std::fill(out.begin() + static_cast<std::ptrdiff_t>(edges ? 0 : members), out.end(), absent);
   if (op == Op::w_count) {
-    for (Slot slot = 0; slot < members; ++slot) {
-      const auto present = static_cast<std::int32_t>(fold.present(slot));
-      out[slot] = present != 0 ? static_cast<double>(present) : absent;
-    }
+    kernels().counts_as_numbers(numbers.data(), out.data(), members);
+    for (Slot slot = 0; slot < members && fold.any_nan(); ++slot)
+      if (const std::uint32_t present = fold.present(slot); present != 0) out[slot] = static_cast<double>(present);
     return;
   }
   if (edges) return between_edges(fold, rows, first, end, reduction, out);

@@ -76,7 +76,8 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
         nans += values[i] != values[i] && !is_absent(values[i]) ? 1 : 0;
       }
       CHECK(set->count_numbers(values.data(), counted.data(), n, 1) == nans);
-      set->add_numbers(values.data(), added.data(), n);
+      const float* const one_row = values.data();
+      set->sum_rows({added.data(), {&one_row, 1}, {}}, added.data(), n);
       for (std::size_t i = 0; i < n; ++i) {
         const bool number = values[i] == values[i];
         CHECK(counted[i] == counts[i] + (number ? 1 : 0));
@@ -85,6 +86,30 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
       }
       set->count_numbers(values.data(), counted.data(), n, ~0u);
       CHECK(counted == counts);
+      const float* const rows[] = {values.data(), kept.data(), copied.data()};
+      const double* const more[] = {sums.data(), row.data()};
+      set->sum_rows({nullptr, rows, more}, added.data(), n);
+      for (std::size_t i = 0; i < n; ++i) {
+        double sum = 0;
+        for (const float* const one : rows) sum += one[i] == one[i] ? static_cast<double>(one[i]) : 0.0;
+        for (const double* const one : more) sum += one[i];
+        CHECK((added[i] == sum || (added[i] != added[i] && sum != sum)));
+      }
+
+      std::vector<std::int64_t> totals(n);
+      set->counts_as_numbers(counts.data(), known.data(), n);
+      for (std::size_t i = 0; i < n; ++i) {
+        CHECK((counts[i] == 0 ? is_absent(known[i]) : known[i] == counts[i]));
+        totals[i] = (static_cast<std::int64_t>(random()) << 16) * (random() % 4 == 0 ? 0 : 1) + counts[i];
+      }
+      for (const bool means : {false, true}) {
+        std::fill(known.begin(), known.end(), 42.0);
+        set->take_enough(sums.data(), totals.data(), 2, means, known.data(), n);
+        for (std::size_t i = 0; i < n; ++i) {
+          const double value = canonical(means ? sums[i] / static_cast<double>(totals[i]) : sums[i]);
+          CHECK(std::bit_cast<std::uint64_t>(known[i]) == std::bit_cast<std::uint64_t>(totals[i] < 2 ? 42.0 : value));
+        }
+      }
       for (const bool means : {false, true}) {
         auto results = sums;
         std::size_t others = 0;
