@@ -52,7 +52,8 @@ void Evaluator::State::compute(NodeId id) {
   const std::size_t n = values.members(of.level);
   fresh_constant = false, rooms_used = 0;
   if (numbers.size() < n) numbers.resize(n), truths.resize(n);
-  fresh_column = std::span{numbers}.first(n), fresh_mask = std::span{truths}.first(n);
+  fresh_column = values.spare(of.level), fresh_mask = std::span{truths}.first(n);
+  if (fresh_column.empty() || !of.has_column()) fresh_column = std::span{numbers}.first(n);
   if (n > 0) write(id, of, n);
   if (!keep(id, of)) return;
   for (const NodeId user : graph->users(id))
@@ -67,7 +68,8 @@ bool Evaluator::State::keep(NodeId id, const NodeStep& of) {
     if (as_before && (n == 0 || std::memcmp(static_cast<const void*>(kept.data()),
                                             static_cast<const void*>(fresh.data()), n * sizeof fresh[0]) == 0))
       return false;
-    std::copy_n(fresh.begin(), n, kept.begin());
+    if (n > 2 && static_cast<const void*>(fresh.data()) == values.spare(of.level).data()) values.exchange_spare(of);
+    else std::copy_n(fresh.begin(), n, kept.begin());
     return true;
   };
   const bool column_changed = of.has_column() && store(values.column(of), fresh_column),

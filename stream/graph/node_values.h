@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "stream/graph/graph.h"
 #include "stream/topology/topology.h"
@@ -24,19 +27,33 @@ class NodeValues {
       const bool stay = members == block.members;
       if (members > block.stride) block.stride = room_for(members);
       block.members = members;
-      block.columns.fit(nodes.columns[level], block.stride, stay);
+      block.place(nodes.columns[level], stay);
+      block.columns.fit(std::max<std::size_t>(nodes.columns[level], block.places.size()), block.stride, stay);
       block.masks.fit(nodes.masks[level], block.stride, stay);
     }
   }
   [[nodiscard]] std::size_t members(Level level) const noexcept { return at(level).members; }
   [[nodiscard]] std::span<double> column(const NodeStep& of) const noexcept {
-    return {at(of.level).columns.values.get() + of.column * at(of.level).stride, at(of.level).members};
+    const Block& block = at(of.level);
+    return {block.at(block.places.empty() ? of.column : block.places[of.column]), block.members};
+  }
+  // Where a level has many members: the memory of one more column, which a node's column can be exchanged with.
+  [[nodiscard]] std::span<double> spare(Level level) const noexcept {
+    const Block& block = at(level);
+    if (block.places.empty()) return {};
+    return {block.at(block.places.back()), block.members};
+  }
+  void exchange_spare(const NodeStep& of) noexcept {
+    Block& block = blocks_[static_cast<std::size_t>(of.level)];
+    std::swap(block.places[of.column], block.places.back());
   }
   [[nodiscard]] std::span<Truth> mask(const NodeStep& of) const noexcept {
     return {at(of.level).masks.values.get() + of.mask * at(of.level).stride, at(of.level).members};
   }
 
  private:
+  static constexpr std::size_t few = 16;  // members: of no more than these, columns are copied
+
   // Memory that is not written takes no room: most columns of many members hold two values.
   template <class T>
   struct Rows {
@@ -56,9 +73,18 @@ class NodeValues {
     std::size_t members = 0, stride = 0;
     Rows<double> columns;
     Rows<Truth> masks;
+    std::vector<std::uint32_t> places;  // by column, where it lies; then the spare one. Empty where members are few
+
+    [[nodiscard]] double* at(std::size_t place) const noexcept { return columns.values.get() + place * stride; }
+    void place(std::size_t wanted, bool stay) {
+      if (!stay) places.clear();
+      if (members <= few || wanted < places.size()) return;
+      if (places.empty()) places.push_back(0);
+      for (auto next = static_cast<std::uint32_t>(places.size()); places.size() <= wanted; ++next)
+        places.insert(places.end() - 1, next);
+    }
   };
   static std::size_t room_for(std::size_t members) noexcept {
-    constexpr std::size_t few = 16;
     return members <= few ? members : (members + members / 8 + 7) & ~std::size_t{7};
   }
   [[nodiscard]] const Block& at(Level level) const noexcept { return blocks_[static_cast<std::size_t>(level)]; }
