@@ -27,11 +27,10 @@ struct Totals {
   double *last, *sum, *least, *greatest;
 };
 
-// What is added up for each member, in this order: a column, or 0 if null; the numbers of rows; other columns.
+// What is added up for each member, in this order: 0, the numbers of rows, columns.
 struct Summed {
-  const double* first = nullptr;
   std::span<const float* const> rows;
-  std::span<const double* const> more;
+  std::span<const double* const> columns;
 };
 
 // A time, and what goes with it.
@@ -95,6 +94,7 @@ struct Kernels {
   void (*sort_sixteens)(std::uint16_t*);
   // Adds one to the count of each that is a number; returns how many measured NaN there are.
   std::size_t (*count_numbers)(const float*, std::uint32_t* counts, std::size_t n, std::uint32_t one);
+  void (*add_numbers)(const float*, double* sums, std::size_t n);  // of those that are
   void (*sum_rows)(const Summed&, double* sums, std::size_t n);
   void (*counts_as_numbers)(const std::uint32_t*, double* out, std::size_t n);  // none: absent
   // Results of at least so many numbers, else absent, to `out`; means: of sums, which become means. A NaN is not known

@@ -19,8 +19,7 @@ RowNumber pane_of(RowNumber row, RowNumber rows_a_pane) noexcept {
 }
 
 void add(std::span<double> sums, std::span<const float> row) {
-  const float* const rows[] = {row.data()};
-  kernels().sum_rows({sums.data(), rows, {}}, sums.data(), row.size());
+  kernels().add_numbers(row.data(), sums.data(), row.size());
 }
 void add(std::span<double> sums, std::span<const double> row) {
   double* to = sums.data();
@@ -167,7 +166,7 @@ void WindowFold<T>::sums(const Rows<T>& rows, std::span<double> out) const {
     slot = held;
     std::array<const double*, 2> more{};
     for (std::size_t i = 0; i < in_parts; ++i) slot = std::min(slot, parts[i].size()), more[i] = parts[i].data();
-    kernels().sum_rows({nullptr, std::span{head}.first(in_head), std::span{more}.first(in_parts)}, out.data(), slot);
+    kernels().sum_rows({std::span{head}.first(in_head), std::span{more}.first(in_parts)}, out.data(), slot);
   }
   for (; slot < out.size(); ++slot) {
     double sum = 0;
