@@ -7,20 +7,21 @@ namespace tocsin::schemas {
 
 namespace {
 
-std::uint64_t word(const std::uint8_t* bytes, std::size_t size) noexcept {
-  std::uint64_t word = 0;
-  std::memcpy(&word, bytes, size);
+using Word = std::uint64_t __attribute__((vector_size(16)));
+static_assert(sizeof(Word) == MessageTemplates::word_size);
+
+Word word(const void* bytes) noexcept {
+  Word word;
+  std::memcpy(&word, bytes, sizeof word);
   return word;
 }
 
 bool matches(const MessageTemplates::MessageTemplate& known, std::span<const std::byte> message) noexcept {
   if (known.size != message.size()) return false;
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(message.data());
-  std::uint64_t differs = 0;
-  const std::size_t words = known.bytes.size();
-  for (std::size_t i = 0; i < words; ++i) differs |= (word(bytes + i * 8, 8) ^ known.bytes[i]) & known.mask[i];
-  differs |= (word(bytes + words * 8, message.size() % 8) ^ known.last) & known.last_mask;
-  return differs == 0;
+  Word differs{};
+  for (const auto& [at, bytes, mask] : known.checked)
+    differs |= (word(message.data() + at) ^ word(bytes.data())) & word(mask.data());
+  return (differs[0] | differs[1]) == 0;
 }
 
 // The bytes of a message that are contents.
@@ -59,7 +60,7 @@ class Mask {
 void MessageTemplates::remember(std::span<const std::uint8_t> message, const stream::Entry& head,
                                 const Numbers& numbers, std::span<const SampleParts> samples,
                                 std::span<const Bytes> structure) {
-  if (message.size() > longest) return;
+  if (message.size() > longest || message.size() < word_size) return;
   const std::size_t set = set_of(message.size());
   MessageTemplate& message_template = templates_[set + oldest_[set / ways]];
   oldest_[set / ways] = static_cast<std::uint8_t>((oldest_[set / ways] + 1) % ways);
@@ -99,14 +100,17 @@ void MessageTemplates::remember(std::span<const std::uint8_t> message, const str
   for (const auto& bytes : lengths) mask.structure(bytes.data(), bytes.size());
   for (const Bytes bytes : structure) mask.structure(bytes.data(), bytes.size());
   message_template.size = mask.apart() ? message.size() : 0;
-  const std::size_t words = message.size() / 8;
-  const auto in_words = [&](std::span<const std::uint8_t> from, std::vector<std::uint64_t>& to) {
-    to.resize(words);
-    std::memcpy(to.data(), from.data(), words * 8);
-    return word(from.data() + words * 8, from.size() % 8);
-  };
-  message_template.last = in_words(message, message_template.bytes);
-  message_template.last_mask = in_words(mask.bytes(), message_template.mask);
+  message_template.checked.clear();
+  const std::span<const std::uint8_t> structure_bytes = mask.bytes();
+  for (std::size_t at = 0; at < message.size(); at += word_size) {
+    const std::size_t from = std::min(at, message.size() - word_size);  // the last one begins within the one before
+    const auto checked = structure_bytes.subspan(from, word_size);
+    if (std::ranges::all_of(checked, [](std::uint8_t byte) { return byte == 0; })) continue;
+    auto& one = message_template.checked.emplace_back();
+    one.at = from;
+    std::ranges::copy(message.subspan(from, word_size), one.bytes.begin());
+    std::ranges::copy(checked, one.mask.begin());
+  }
 }
 
 const MessageTemplates::MessageTemplate* MessageTemplates::find(std::span<const std::byte> message) noexcept {

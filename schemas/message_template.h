@@ -32,6 +32,8 @@ class MessageTemplates {
   static constexpr std::size_t longest =
       1024;  // bytes of a message; verifying is a small part of the cost of longer ones
 
+  static constexpr std::size_t word_size = 16;  // so many bytes are compared at once
+
   // The numbers of the envelope that differ between messages: their positions, 0 if it has none.
   struct Numbers {
     std::size_t epoch = 0, sequence = 0, origin_offset = 0, origin_arrival = 0;
@@ -40,9 +42,12 @@ class MessageTemplates {
     stream::Entry head;  // its texts and numbers; none of its blocks
     Numbers numbers;
     std::vector<SampleParts> samples;
-    std::size_t size = 0;                    // 0: none
-    std::vector<std::uint64_t> bytes, mask;  // of its whole words; mask: 0 for contents
-    std::uint64_t last = 0, last_mask = 0;   // the remaining bytes, as a word
+    std::size_t size = 0;  // 0: none
+    struct Checked {
+      std::size_t at;
+      std::array<std::uint8_t, word_size> bytes, mask;  // mask: 0 for contents
+    };
+    std::vector<Checked> checked;  // the words that are not all contents
   };
 
   // Learns from a verified message of these bytes, at its place in the decoder's buffer. `structure`: all bytes that
