@@ -111,6 +111,7 @@ struct Kernels {
 };
 
 [[nodiscard]] const Kernels& kernels() noexcept;  // the fastest that this machine runs, or the one chosen
+  std::uint64_t (*hash)(const void* bytes, std::size_t size, std::uint64_t seed);  // xxh3, for long columns
 // Call at start, before any thread uses them. False: the name is unknown, or the machine cannot run the set.
 [[nodiscard]] bool choose_kernels(std::string_view name) noexcept;
 [[nodiscard]] double natural_logarithm(double x) noexcept;  // the kernels' own: absent for x <= 0 and for absent

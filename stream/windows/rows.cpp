@@ -161,7 +161,7 @@ void Rows<T>::close_front() {
   std::size_t used = row.values.size();
   while (used > 0 && is_absent(row.values[used - 1])) --used;
   const std::uint64_t head[2] = {marks_.digest, static_cast<std::uint64_t>(row.number)};
-  marks_.digest = XXH3_64bits_withSeed(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
+  marks_.digest = kernels().hash(row.values.data(), used * sizeof(T), XXH3_64bits(head, sizeof head));
   for (; known_ < row.values.size(); ++known_) never_.push_back(static_cast<Slot>(known_));
   std::erase_if(never_, [&](Slot slot) { return slot < row.values.size() && !is_absent(row.values[slot]); });
   if (row.number > marks_.floor) {

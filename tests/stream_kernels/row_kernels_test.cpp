@@ -1,5 +1,6 @@
 // The kernels over rows of values against what they say of each.
 #include <doctest/doctest.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -40,6 +41,9 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
       set->copy_measured(values.data(), copied.data(), n);
       for (std::size_t i = 0; i < n; ++i)
         CHECK(pattern(copied[i]) == (values[i] == values[i] ? pattern(values[i]) : 0x7FC00000u));
+
+      CHECK(set->hash(values.data(), n * sizeof(float), 7) ==
+            XXH3_64bits_withSeed(values.data(), n * sizeof(float), 7));
 
       std::vector<double> row(n);
       std::size_t absences = 0;
