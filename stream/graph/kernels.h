@@ -85,6 +85,9 @@ struct Kernels {
   // The same of values that are so many places apart; few of them.
   void (*merge_apart)(const float* values, std::size_t apart, std::uint32_t offset, float* kept, std::uint32_t* offsets,
                       std::size_t n);
+  // The same of one value of each message: of those that begin there, the value at `place`, for these members.
+  void (*merge_each)(const float* const* messages, std::size_t place, const std::uint32_t* slots,
+                     const std::uint32_t* at, float* kept, std::uint32_t* offsets, std::size_t n);
   // Gives the leading ones of n PairOf that have the expected time and, in these bits, the expected state another time.
   // Returns how many; it may stop a few before the first that differs.
   std::size_t (*repeat)(void* pairs, std::size_t n, PairOf expected, std::uint64_t bits, std::int64_t time);
@@ -108,10 +111,10 @@ struct Kernels {
     std::size_t yes, no, unknown;
   };
   Tally (*tally)(const Truth*, std::size_t);
+  std::uint64_t (*hash)(const void* bytes, std::size_t size, std::uint64_t seed);  // xxh3, for long columns
 };
 
 [[nodiscard]] const Kernels& kernels() noexcept;  // the fastest that this machine runs, or the one chosen
-  std::uint64_t (*hash)(const void* bytes, std::size_t size, std::uint64_t seed);  // xxh3, for long columns
 // Call at start, before any thread uses them. False: the name is unknown, or the machine cannot run the set.
 [[nodiscard]] bool choose_kernels(std::string_view name) noexcept;
 [[nodiscard]] double natural_logarithm(double x) noexcept;  // the kernels' own: absent for x <= 0 and for absent

@@ -90,10 +90,19 @@ void History::write(std::span<const Place> signals, std::span<const Cells> cells
   for (const Cells& one : cells)
     greatest = std::max(greatest, one.in_a_row ? one.slots.back() : std::ranges::max(one.slots));
   const std::size_t members = s.members(*s.open(signals.front().signal), greatest);
+  constexpr std::size_t few_signals = 4;  // for these, arranging costs more
+  SingleCells& singles = s.scratch->singles;
+  const bool single = signals.size() >= few_signals && singles.take(cells);
   for (const auto& [id, place, factor] : signals) {
     (void)s.open(id);
-    if (Rows<float>* const rows = s.plain[static_cast<std::size_t>(id)].rows)
-      rows->write(cells, place, factor, s.clock, members);
+    if (Rows<float>* const rows = s.plain[static_cast<std::size_t>(id)].rows) {
+      if (single && factor == 1) {
+        singles.arrange(rows->grid());
+        rows->write(singles, place, s.clock, members);
+      } else {
+        rows->write(cells, place, factor, s.clock, members);
+      }
+    }
     s.wrote(static_cast<std::uint32_t>(id));
   }
 }

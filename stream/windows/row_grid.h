@@ -20,6 +20,13 @@ struct RowGrid {
     const std::int64_t t = nanoseconds(time), n = length.count();
     return t / n - (t % n < 0 ? 1 : 0);
   }
+  // The unit in which a time within a row fits in 32 bits, in ns: 1 for rows of at most 4 s.
+  [[nodiscard]] std::int64_t unit() const noexcept { return length.count() / 4'000'000'000 + 1; }
+  // A time of a row that begins then, in such units; at least 1.
+  [[nodiscard]] static std::uint32_t offset(Time begin, Time time, std::int64_t unit) noexcept {
+    const std::int64_t within = (time - begin).count();
+    return static_cast<std::uint32_t>(unit == 1 ? within : (within + unit - 1) / unit);
+  }
 };
 
 }  // namespace tocsin::stream

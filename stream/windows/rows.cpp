@@ -21,7 +21,7 @@ Rows<T>::Rows(RowGrid grid, Duration lateness, Duration keep, bool counter)
       lateness_(lateness),
       keep_(keep),
       closed_(static_cast<std::size_t>(keep / grid.length) + 2),
-      unit_(grid.length.count() / 4'000'000'000 + 1),
+      unit_(grid.unit()),
       most_open_(static_cast<std::size_t>((lateness + farthest_ahead) / grid.length) + 2),
       counter_(counter) {}
 
@@ -86,29 +86,19 @@ void Rows<T>::write(std::span<const Cells> all, std::uint32_t place, double fact
     const Cells& first = all.front();
     const bool recent = first.time > recent_.begin && first.time <= recent_.end && members <= recent_.members;
     if (!recent && !open(first.time, now, members)) continue;
-    if (first.narrow == nullptr) {
-      write_open(first, first.wide + place, factor);
-    } else if (first.slots.size() > 1 || factor != 1) {
-      write_open(first, first.narrow + place, factor);
-    } else {
-      all = write_single(all, place);
-    }
+    if (first.narrow == nullptr) write_open(first, first.wide + place, factor);
+    else write_open(first, first.narrow + place, factor);
   }
 }
 
-// The leading ones that are of one member and in the row that was opened last, at least one; returns from the last of
-// them on.
 template <class T>
-std::span<const Cells> Rows<T>::write_single(std::span<const Cells> all, std::uint32_t place) {
-  const Recent row = recent_;
-  for (;; all = all.subspan(1)) {
-    const Cells& cells = all.front();
-    const Slot slot = cells.slots[0];
-    merge(row.values[slot], row.offsets[slot], offset(row.begin, cells.time), static_cast<T>(cells.narrow[place]));
-    if (all.size() == 1) return all;
-    const Cells& next = all[1];
-    if (next.slots.size() != 1 || next.narrow == nullptr || next.time <= row.begin || next.time > row.end) return all;
-  }
+void Rows<T>::write(const SingleCells& cells, std::uint32_t place, Time now, std::size_t members) {
+  if constexpr (std::is_same_v<T, float>)
+    for (const auto& [time, first, count] : cells.rows()) {
+      if (!open(time, now, members)) continue;
+      kernels().merge_each(cells.values() + first, place, cells.slots() + first, cells.offsets() + first,
+                           recent_.values, recent_.offsets, count);
+    }
 }
 
 // Into the row that was opened last.

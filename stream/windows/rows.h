@@ -15,6 +15,7 @@
 #include "stream/windows/closed_rows.h"
 #include "stream/windows/open_rows.h"
 #include "stream/windows/row_grid.h"
+#include "stream/windows/single_cells.h"
 
 namespace tocsin::stream {
 
@@ -38,6 +39,8 @@ class Rows {
 
   // The same of many times, whose rows have not closed: the values at `place`, times `factor`.
   void write(std::span<const Cells> cells, std::uint32_t place, double factor, Time now, std::size_t members);
+  // The same of cells that are arranged for these rows; T is float.
+  void write(const SingleCells& cells, std::uint32_t place, Time now, std::size_t members);
 
   // The short path of a sample that belongs to the row of the one before. False: it does not, and nothing was done.
   bool write_recent(Slot slot, Time time, Time now, T value) noexcept {
@@ -95,14 +98,12 @@ class Rows {
     std::uint32_t* offsets = nullptr;
     std::size_t members = 0;
   };
-  std::span<const Cells> write_single(std::span<const Cells> all, std::uint32_t place);
   template <class V>
   void write_open(const Cells& cells, const V* values, double factor);
   // The row of this time as the recent one. False: it has closed, or no further row can be opened.
   bool open(Time time, Time now, std::size_t members);
   [[nodiscard]] std::uint32_t offset(Time begin, Time time) const noexcept {
-    const std::int64_t within = (time - begin).count();
-    return static_cast<std::uint32_t>(unit_ == 1 ? within : (within + unit_ - 1) / unit_);
+    return RowGrid::offset(begin, time, unit_);
   }
   static auto bits(T value) noexcept {
     if constexpr (std::is_same_v<T, float>) return std::bit_cast<std::uint32_t>(value);
@@ -131,7 +132,7 @@ class Rows {
   ClosedRows<T> closed_;
   RowNumber held_ = std::numeric_limits<RowNumber>::max();
   RowNumber dropped_through_ = std::numeric_limits<RowNumber>::min();
-  std::int64_t unit_;  // ns; 1 for rows of at most 4 s, so that an offset fits in 32 bits
+  std::int64_t unit_;  // of the grid
   std::size_t most_open_;
   bool counter_;
   std::size_t known_ = 0;    // members of any row that closed

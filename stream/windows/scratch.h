@@ -6,6 +6,7 @@
 
 #include "stream/topology/topology.h"
 #include "stream/values/value.h"
+#include "stream/windows/single_cells.h"
 
 namespace tocsin::stream {
 
@@ -15,8 +16,8 @@ struct SeriesScratch {
   std::vector<double> part, ordered, slopes;
 };
 
-// Working memory of reductions, so that they stop allocating once it is large enough. Its content is meaningless
-// between two reductions. Owned by a History, whose reductions run one after the other.
+// Working memory of reductions and writes, so that they stop allocating once it is large enough. Its content is
+// meaningless between two of them. Owned by a History, which does one after the other.
 struct ReductionScratch {
   SeriesScratch series;
   std::vector<double> times, values;  // of one member's series
@@ -29,6 +30,7 @@ struct ReductionScratch {
     std::size_t row = 0;
   };
   std::vector<Edge> firsts, lasts;
+  SingleCells singles;
 };
 
 }  // namespace tocsin::stream

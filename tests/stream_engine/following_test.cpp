@@ -14,11 +14,14 @@ using schemas::EntryBuilder;
 
 namespace {
 
-// Gauges with two rows, points, a counter, steps and what belongs to them, a gauge of nodes; ages and intervals.
+// Gauges with two rows, four of which one member writes alone, points, a counter, steps and what belongs to them, a
+// gauge of nodes; ages and intervals.
 stream::LoadedPack pack() {
   return SmallJob::load(R"lua(signals {
       a = { kind = "gauge", unit = "none", owner = "rank", row = "1s", lateness = "1s" },
       b = { kind = "gauge", unit = "none", owner = "rank", row = "10s", lateness = "4s" },
+      f = { kind = "gauge", unit = "none", owner = "rank", row = "1s", lateness = "1s" },
+      g = { kind = "gauge", unit = "none", owner = "rank", row = "10s", lateness = "4s" },
       c = { kind = "gauge", unit = "none", owner = "rank", points = true, lateness = "2s" },
       d = { kind = "gauge", unit = "none", owner = "rank", points = true, lateness = "1s" },
       e = { kind = "counter", unit = "none", owner = "rank", row = "1s", lateness = "1s" },
@@ -30,8 +33,8 @@ stream::LoadedPack pack() {
                         R"lua(
       rule "means" { summary = "s", shows = "rank {rank}", per = "rank", every = "5s", needs = {
           a = signal "a" { over = "20s", least = 1 }, b = signal "b" { over = "60s", least = 1 }, e = signal "e" { over = "20s", least = 1 },
-          duration = signal "duration" { over = "20s", least = 1 } },
-        evaluate = function(job) return (job.a:mean() + job.b:max()):above(60) | job.e:mean():above(20) | job.duration:mean():above("20s") end }
+          duration = signal "duration" { over = "20s", least = 1 }, f = signal "f" { over = "20s", least = 1 }, g = signal "g" { over = "60s", least = 1 } },
+        evaluate = function(job) return (job.a:mean() + job.b:max()):above(60) | (job.f:mean() + job.g:min()):above(40) | job.e:mean():above(20) | job.duration:mean():above("20s") end }
       rule "points" { summary = "s", shows = "rank {rank}", per = "rank", every = "5s", needs = {
           c = signal "c" { over = 9, least = 1 }, d = signal "d" { over = 5, least = 1 } },
         evaluate = function(job) return (job.c:median() + job.d:last()):above(40) end }
@@ -66,7 +69,8 @@ GeneratedLog some_log(std::uint32_t seed) {
                                                       {"step", "loss"},
                                                       {"step", "c", "loss"},
                                                       {"loss"},
-                                                      {"step", "step_gap"}};
+                                                      {"step", "step_gap"},
+                                                      {"f", "a", "g", "b"}};
   double s = 1, beat = 1;
   for (int message = 0; message < 1'500; ++message) {
     s += below(10) == 0 ? 0.7 : 0.03;
@@ -83,8 +87,11 @@ GeneratedLog some_log(std::uint32_t seed) {
       write(b, s);
       continue;
     }
-    const auto& names = layouts[below(3) == 0 ? below(static_cast<unsigned>(layouts.size())) : 2];
-    const unsigned first = below(8 + static_cast<unsigned>(message) / 150), ranks = below(3) == 0 ? 1 : 8;
+    const auto& names = below(3) == 0   ? layouts[below(static_cast<unsigned>(layouts.size()))]
+                        : below(2) == 0 ? layouts[2]
+                                        : layouts.back();
+    const bool alone = below(3) == 0 || &names == &layouts.back();
+    const unsigned first = below(8 + static_cast<unsigned>(message) / 150), ranks = alone ? 1 : 8;
     const bool ranks_in_a_row = below(4) != 0, partial = below(6) == 0, narrow = below(2) == 0;
     const double time = s - (below(5) == 0 ? below(9) * 0.7 : 0) + (below(20) == 0 ? 0.5 : 0);
     const std::string_view unit = below(2) == 0 ? "milliseconds" : "seconds";

@@ -64,6 +64,22 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
         CHECK((n == 0 || std::memcmp(other.data(), merged.data(), n * sizeof(float)) == 0));
         CHECK(when == at);
       }
+      for (const std::size_t step : {1u, 3u}) {  // members that are side by side, and that are not
+        std::vector<float> messages(2 * n), wanted(n * step + 1), other;
+        std::vector<const float*> begins(n);
+        std::vector<std::uint32_t> when(n * step + 1), when_wanted, to(n), times(n);
+        for (std::size_t i = 0; i < n; ++i) {
+          messages[2 * i + 1] = values[i], begins[i] = &messages[2 * i],
+                           times[i] = static_cast<std::uint32_t>(random() % 4);
+          to[i] = static_cast<std::uint32_t>(i * step + (random() % 16 == 0 ? 1 : 0));
+          wanted[to[i]] = kept[i], when[to[i]] = offsets[i];
+        }
+        other = wanted, when_wanted = when;
+        for (std::size_t i = 0; i < n; ++i) set->merge(&copied[i], times[i], &wanted[to[i]], &when_wanted[to[i]], 1);
+        set->merge_each(begins.data(), 1, to.data(), times.data(), other.data(), when.data(), n);
+        CHECK(std::memcmp(other.data(), wanted.data(), other.size() * sizeof(float)) == 0);
+        CHECK(when == when_wanted);
+      }
       for (std::size_t i = 0; i < n; ++i) {
         const bool later = 2 > offsets[i] || (2 == offsets[i] && pattern(copied[i]) > pattern(kept[i]));
         CHECK(pattern(merged[i]) == pattern(later ? copied[i] : kept[i]));
