@@ -33,6 +33,12 @@ struct Summed {
   std::span<const double* const> columns;
 };
 
+// The values of a row, and by member what they are compared with and counted in.
+struct Limited {
+  const float *values, *low, *high;
+  std::uint32_t *numbers, *below;
+};
+
 // A time, and what goes with it.
 struct PairOf {
   std::int64_t time;
@@ -77,6 +83,8 @@ struct Kernels {
   // stops where fewer are left, or where one of the four is not finite or the first of its member; returns where.
   std::size_t (*add_narrow)(const float*, std::size_t from, std::size_t n, std::int64_t time, const Totals&);
   std::size_t (*add_wide)(const double*, std::size_t from, std::size_t n, std::int64_t time, const Totals&);
+  // How many of each column's rows are numbers.
+  void (*count_eights)(const double*, std::size_t rows, std::uint32_t* numbers);
   bool (*in_a_row)(const std::uint32_t* slots, std::size_t n);       // each is the one before and 1; n > 0
   void (*copy_measured)(const float*, float* to, std::size_t n);     // every NaN as the measured one
   std::size_t (*copy_row)(const float*, double* to, std::size_t n);  // canonical; returns how many are absent
@@ -97,6 +105,8 @@ struct Kernels {
   void (*sort_sixteens)(std::uint16_t*);
   // Adds one to the count of each that is a number; returns how many measured NaN there are.
   std::size_t (*count_numbers)(const float*, std::uint32_t* counts, std::size_t n, std::uint32_t one);
+  // Adds `one` to the count of each that is a number, and of each that is below `low`; which are within both limits.
+  std::size_t (*count_within)(const Limited&, std::size_t n, std::uint32_t one, std::uint32_t* slots);
   void (*add_numbers)(const float*, double* sums, std::size_t n);  // of those that are
   void (*sum_rows)(const Summed&, double* sums, std::size_t n);
   void (*counts_as_numbers)(const std::uint32_t*, double* out, std::size_t n);  // none: absent

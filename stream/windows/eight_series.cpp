@@ -34,12 +34,7 @@ struct Pair {
 
 }  // namespace
 
-void EightSeries::end() {
-  std::array<std::uint64_t, members> numbers{};
-  for (std::size_t i = 0; i < rows_; ++i)
-    for (std::size_t m = 0; m < members; ++m) numbers[m] += block_[i * members + m] == block_[i * members + m] ? 1 : 0;
-  std::copy(numbers.begin(), numbers.end(), numbers_.begin());
-}
+void EightSeries::end() { kernels().count_eights(block_.data(), rows_, numbers_.data()); }
 
 void EightSeries::extremes(bool least, std::span<double, members> out) const {
   std::array<double, members> best;

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <vector>
 
+#include "stream/graph/kernels.h"
 #include "stream/graph/time_range.h"
 #include "stream/topology/topology.h"
 #include "stream/windows/order_statistics.h"
@@ -77,7 +77,7 @@ class NearRank {
   }
   [[nodiscard]] std::size_t retained_bytes() const noexcept {
     return (data_.capacity() + low_.capacity() + high_.capacity()) * sizeof(T) +
-           (held_.capacity() + numbers_.capacity() + below_.capacity()) * sizeof(std::uint32_t) + within_.capacity();
+           (held_.capacity() + numbers_.capacity() + below_.capacity()) * sizeof(std::uint32_t);
   }
 
  private:
@@ -90,28 +90,27 @@ class NearRank {
     if (held_.size() >= members) return;
     held_.resize(members, 0), numbers_.resize(members, 0), below_.resize(members, 0);
     low_.resize(members, -infinity), high_.resize(members, infinity);
-    within_.resize(members, 0);
     data_.resize(members * stride());
   }
   // Counts a row's values, each as `one`, and calls `see` for those that lie within a member's limits.
   template <class See>
   void each_within(std::span<const T> row, std::uint32_t one, See&& see) {
     const std::size_t n = row.size();
-    const T *const values = row.data(), *const low = low_.data(), *const high = high_.data();
-    std::uint32_t *const numbers = numbers_.data(), *const below = below_.data();
-    std::uint8_t* const within = within_.data();
-    for (std::size_t i = 0; i < n; ++i) numbers[i] += values[i] == values[i] ? one : 0u;
-    for (std::size_t i = 0; i < n; ++i) below[i] += values[i] < low[i] ? one : 0u;
-    for (std::size_t i = 0; i < n; ++i) within[i] = (values[i] >= low[i]) & (values[i] <= high[i]) ? 1 : 0;
-    slots_.clear();
-    std::size_t i = 0;
-    for (std::uint64_t eight; i + sizeof eight <= n; i += sizeof eight) {
-      std::memcpy(&eight, within + i, sizeof eight);
-      for (; eight != 0; eight &= eight - 1)
-        slots_.push_back(static_cast<Slot>(i + static_cast<std::size_t>(std::countr_zero(eight)) / 8));
+    const T* const values = row.data();
+    slots_.resize(n);
+    std::size_t count = 0;
+    if constexpr (std::is_same_v<T, float>) {
+      count = kernels().count_within({values, low_.data(), high_.data(), numbers_.data(), below_.data()}, n, one,
+                                     slots_.data());
+    } else {
+      for (std::size_t i = 0; i < n; ++i) {
+        numbers_[i] += values[i] == values[i] ? one : 0u;
+        below_[i] += values[i] < low_[i] ? one : 0u;
+        slots_[count] = static_cast<Slot>(i);
+        count += (values[i] >= low_[i]) & (values[i] <= high_[i]) ? 1 : 0;
+      }
     }
-    for (; i < n; ++i)
-      if (within[i] != 0) slots_.push_back(static_cast<Slot>(i));
+    slots_.resize(count);
     for (std::size_t at = 0; at < slots_.size(); ++at) {
       if (at + prefetch_ahead < slots_.size()) prefetch(slots_[at + prefetch_ahead]);
       see(slots_[at], values[slots_[at]]);
@@ -180,8 +179,7 @@ class NearRank {
   std::vector<T> data_;                                // [member][room + 1]
   std::vector<T> low_, high_;                          // limits: what lies within is held, or equals one
   std::vector<std::uint32_t> held_, numbers_, below_;  // by member: how many are held, there, and below those held
-  std::vector<std::uint8_t> within_;                   // scratch, as the next
-  std::vector<Slot> slots_;
+  std::vector<Slot> slots_;                            // scratch, as the next
   std::vector<T> values_;
 };
 

@@ -115,6 +115,28 @@ TEST_CASE("the loops over rows do what they say of each value, in both kernel se
         CHECK((added[i] == sum || (added[i] != added[i] && sum != sum)));
       }
 
+      std::vector<float> low(n), high(n);
+      std::vector<std::uint32_t> below = offsets, below_before = below, within(n), numbers = counts, expected_slots;
+      for (std::size_t i = 0; i < n; ++i) {
+        low[i] = random() % 8 == 0 ? -std::numeric_limits<float>::infinity() : static_cast<float>(random() % 64) - 32;
+        high[i] = low[i] + static_cast<float>(random() % 32);
+        if (values[i] >= low[i] && values[i] <= high[i]) expected_slots.push_back(static_cast<std::uint32_t>(i));
+      }
+      within.resize(set->count_within({values.data(), low.data(), high.data(), numbers.data(), below.data()}, n, 3,
+                                      within.data()));
+      CHECK(within == expected_slots);
+      for (std::size_t i = 0; i < n; ++i) {
+        CHECK(numbers[i] == counts[i] + (values[i] == values[i] ? 3 : 0));
+        CHECK(below[i] == below_before[i] + (values[i] < low[i] ? 3 : 0));
+      }
+      std::array<std::uint32_t, 8> in_columns{};
+      set->count_eights(row.data(), n / 8, in_columns.data());
+      for (std::size_t column = 0; column < 8; ++column) {
+        std::uint32_t count = 0;
+        for (std::size_t i = column; i < n / 8 * 8; i += 8) count += row[i] == row[i] ? 1 : 0;
+        CHECK(in_columns[column] == count);
+      }
+
       std::vector<std::int64_t> totals(n);
       set->counts_as_numbers(counts.data(), known.data(), n);
       for (std::size_t i = 0; i < n; ++i) {
