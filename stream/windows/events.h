@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Happening {
   std::uint64_t producer = 0, sequence = 0;
   std::vector<std::pair<std::uint32_t, double>> fields;
   [[nodiscard]] RecordOrder order() const noexcept { return {producer, sequence, number}; }
+  [[nodiscard]] bool after(const Happening& other) const noexcept {
+    return std::tuple{at, slot, order()} > std::tuple{other.at, other.slot, other.order()};
+  }
   [[nodiscard]] double field(std::uint32_t name) const noexcept {
     for (const auto& [known, value] : fields)
       if (known == name) return value;

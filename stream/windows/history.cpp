@@ -99,7 +99,7 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
   for (const std::uint32_t id : s.kept) {
     if (s.dues[id] > s.clock) continue;
     SignalHistory& signal = *s.signals[id];
-    signal.settle(s.clock, [&](Slot slot, Time at) { applied({static_cast<SignalId>(id), slot, at}); });
+    signal.settle(s.clock, [&](Time at) { applied({static_cast<SignalId>(id), at}); });
     if (signal.lags()) signal.advance(s.clock, s.attempt_start, s.end);
     s.let_go += signal.take_let_go();
     s.dues[id] = signal.next_due();

@@ -27,11 +27,10 @@ class PointsView;
 struct ReductionScratch;
 struct Retention;
 
-// A point or an event when it enters the windows; it can trigger a record tick. `at` is its T: its own time if it was
-// reordered in time, the clock if it came too late.
+// Points of one time, or an event, when they enter the windows; they can trigger a record tick. `at` is their T: their
+// own time if they were reordered in time, the clock if they came too late.
 struct Applied {
   SignalId signal;
-  Slot slot;
   Time at;
 };
 

@@ -27,6 +27,12 @@ class IncrementalAggregates {
   void changed(Slot slot) {
     if (!columns_.empty() && !std::exchange(stale_[slot], std::uint8_t{1})) changed_.push_back(slot);
   }
+  // The same of members side by side, where refresh_eights() is used.
+  void changed(Slot first, std::size_t count) {
+    if (columns_.empty()) return;
+    std::fill_n(stale_.begin() + first, count, std::uint8_t{1});
+    if (changed_.empty()) changed_.push_back(first);
+  }
   // `reduce(slot, op, number)` gives a reduction of a member's values, whether or not there are enough to be known.
   template <class Reduce>
   void refresh(Reduce&& reduce) {
@@ -89,7 +95,7 @@ class IncrementalAggregates {
   };
   std::vector<One> columns_;
   std::vector<std::uint8_t> stale_;  // by slot, if there is a column
-  std::vector<Slot> changed_;        // the stale ones
+  std::vector<Slot> changed_;        // the stale ones, or where members side by side are, any of them
 };
 
 // Writes the known values of a column: of members with at least so many values; the others stay as they are.

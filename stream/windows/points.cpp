@@ -3,8 +3,6 @@
 #include <cstring>
 #include <tuple>
 
-#include "stream/values/packed.h"
-
 namespace tocsin::stream {
 
 namespace {
@@ -41,26 +39,32 @@ void PointsView::widen(std::size_t members) {
   if (timed_) of.times.resize(of.places());
 }
 
-void PointsView::add(const Point& point) {
-  const Slot slot = point.slot;
-  if (counts_.size() <= slot) widen(std::max<std::size_t>(slot + std::size_t{1}, counts_.size() * 5 / 4));
+void PointsView::add(const PointRun& points) {
+  const std::size_t end = std::size_t{points.first} + points.count;
+  if (counts_.size() < end) widen(std::max(end, counts_.size() * 5 / 4));
   Rings& of = rings_.own();
-  Rings::Ring& ring = of.rings[slot];
-  if (ring.held == of.capacity && of.capacity < full()) grow();
-  const bool full_before = ring.held == full();
-  const double leaving = full_before ? of.values[of.place(slot, 0)] : 0;
-  const std::size_t at = of.index(slot, ring.next);
-  of.values[at] = point.value;
-  if (timed_) of.times[at] = point.at;
-  if (++ring.next == of.capacity) ring.next = 0;
-  if (!full_before) ++ring.held;
-  if (ring.held <= spec_.lag_points) return;
-  counts_[slot] = ring.held - spec_.lag_points;
-  kept_.changed(slot);
-  if (!order_) return;
-  const double entering = of.values[of.place(slot, counts_[slot] - 1)];
-  if (full_before) sorted_.replace(slot, leaving, entering);
-  else sorted_.insert(slot, entering);
+  const auto most = static_cast<std::uint32_t>(full());
+  for (Slot slot = points.first; slot < end;) {
+    if (of.rings[slot].held == of.capacity && of.capacity < most) grow();
+    const Rings::Ring before = of.rings[slot];
+    const Rings::Ring after{before.next + 1 == of.capacity ? 0 : before.next + 1, std::min(before.held + 1, most)};
+    const double leaving = order_ && before.held == most ? of.values[of.place(slot, 0)] : 0;
+    // Members that wrote together have rings that are alike.
+    const Slot from = slot;
+    do {
+      const std::size_t at = of.index(slot, before.next);
+      of.values[at] = points.values[slot - points.first];
+      if (timed_) of.times[at] = points.at;
+      of.rings[slot++] = after;
+    } while (!order_ && slot < end && of.rings[slot] == before);
+    if (after.held <= spec_.lag_points) continue;
+    std::fill(&counts_[from], &counts_[slot - 1] + 1, after.held - spec_.lag_points);
+    kept_.changed(from, slot - from);
+    if (!order_) continue;
+    const double entering = of.values[of.place(from, counts_[from] - 1)];
+    if (before.held == most) sorted_.replace(from, leaving, entering);
+    else sorted_.insert(from, entering);
+  }
 }
 
 // The windows of eight members from this one on. Where they came together, whole rows are copied.
@@ -170,73 +174,8 @@ void PointsView::rebuild() {
   for (Slot slot = 0; slot < of.rings.size(); ++slot) {
     if (counts_[slot] == 0) continue;
     for (std::size_t n = 0; order_ && n < counts_[slot]; ++n) sorted_.insert(slot, of.values[of.place(slot, n)]);
-    kept_.changed(slot);
+    kept_.changed(slot, 1);
   }
-}
-
-void PointsView::save(Writer& out) const {
-  out(1, cursor);
-  out.later([lent = rings_.lend()](Writer& of) { lent->save(of); });
-}
-
-// A snapshot holds places member by member.
-void PointsView::Rings::save(Writer& out) const {
-  const auto by_member = [this](const auto& all) {
-    std::decay_t<decltype(all)> to;
-    to.reserve(all.empty() ? 0 : rings.size() * capacity);
-    for (Slot slot = 0; slot < rings.size() && !all.empty(); ++slot)
-      for (std::size_t at = 0; at < capacity; ++at) to.push_back(all[index(slot, at)]);
-    return to;
-  };
-  out(2, capacity);
-  pack_columns(out, 6, rings, &Ring::next, &Ring::held);
-  pack(out, 7, by_member(values)), pack(out, 8, by_member(times));
-}
-
-void PointsView::Rings::load(Reader& in, std::size_t most, bool timed) {
-  in(2, capacity), in(3, rings), in(4, values), in(5, times);  // of format 3
-  unpack_columns(in, 6, rings, &Ring::next, &Ring::held);
-  unpack(in, 7, values), unpack(in, 8, times);
-  capacity = std::clamp<std::size_t>(capacity, 1, most);
-  const bool fits =
-      values.size() == rings.size() * capacity && times.size() == (timed ? values.size() : 0) &&
-      std::all_of(rings.begin(), rings.end(), [&](const Ring& r) { return r.next < capacity && r.held <= capacity; });
-  if (!fits) rings.clear(), values.clear(), times.clear();
-  const auto by_eight = [this](auto& all) {
-    std::decay_t<decltype(all)> to(all.empty() ? 0 : places());
-    for (Slot slot = 0; slot < rings.size() && !all.empty(); ++slot)
-      for (std::size_t at = 0; at < capacity; ++at) to[index(slot, at)] = all[slot * capacity + at];
-    all = std::move(to);
-  };
-  by_eight(values), by_eight(times);
-}
-
-void PointsView::load(Reader& in) {
-  in(1, cursor);
-  rings_.own().load(in, full(), timed_);
-  counts_.assign(rings_->rings.size(), 0);
-  for (std::size_t slot = 0; slot < counts_.size(); ++slot)
-    if (rings_->rings[slot].held > spec_.lag_points) counts_[slot] = rings_->rings[slot].held - spec_.lag_points;
-  rebuild();
-}
-
-void PointsView::adopt(PointsView& old) {
-  cursor = old.cursor;
-  rings_ = std::move(old.rings_);
-  counts_ = std::move(old.counts_);
-  if (timed_ != old.timed_) {
-    Rings& of = rings_.own();
-    of.times.clear();
-    if (timed_) of.times.resize(of.values.size(), long_ago);
-  }
-  if (order_ != old.order_ || !kept_.adopt(old.kept_)) return rebuild();
-  sorted_ = std::move(old.sorted_);
-}
-
-void AttemptView::adopt(AttemptView& old, RowNumber newest, std::uint64_t taken) {
-  const bool kept = accumulators.own().adopt(old.accumulators.own());
-  cursor = kept ? old.cursor : taken;
-  through = kept ? old.through : newest;
 }
 
 std::size_t PointsView::retained_bytes() const noexcept {
@@ -264,99 +203,86 @@ void Points::remember_step(double step) {
 bool Points::add(Entry entry, Time clock) {
   entry.late = clock != long_ago && clock >= entry.at + lateness_;
   if (entry.late) entry.at = clock;
-  ReorderBuffer<Entry>& pending = pending_.own();
+  ReorderBuffer<Pending>& pending = pending_.own();
+  const Pending run{entry};
   if (!is_number(entry.step)) {
-    pending.push(entry);
+    pending.push(run);
     return !entry.late;
   }
   if (applied_step(entry.step)) return true;
-  const Entry* same = pending.find([&](const Entry& e) { return e.step == entry.step; });
+  const Pending* same = pending.find([&](const Pending& other) { return other.step == entry.step; });
   if (same == nullptr) {
-    pending.push(entry);
+    pending.push(run);
     return !entry.late;
   }
   // The same whichever of the two came first, as long as both are pending.
-  const auto rank = [](const Entry& e) { return std::tuple{e.reporter, e.at, e.order()}; };
-  if (!same->late && !entry.late && rank(entry) < rank(*same)) {
+  const auto rank = [](const Pending& p) { return std::tuple{p.reporter, p.at, p.order}; };
+  if (!same->late && !run.late && rank(run) < rank(*same)) {
     pending.erase(same);
-    pending.push(entry);
+    pending.push(run);
   }
   return true;
 }
 
-Point Points::apply_first() {
-  const Entry entry = pending_.own().pop();
-  if (is_number(entry.step)) remember_step(entry.step);
-  const Point point{entry.at, entry.slot, entry.value};
-  log_.own().push_back(point);
-  return point;
+Time Points::apply_first() {
+  const Pending run = pending_.own().pop();
+  if (is_number(run.step)) remember_step(run.step);
+  log_.own().push_back(run);
+  through_ += run.count;
+  return run.at;
+}
+
+// A view takes whole runs.
+template <class View, class Take>
+void Points::advance(View& view, Time to, Take&& take) {
+  view.cursor = std::max(view.cursor, base_);
+  if (view.cursor >= through_) return;
+  std::uint64_t before = through_;  // of the run at `index`: from the newest on back, as little is left to take
+  std::size_t index = log_->size();
+  while (index > 0 && before > view.cursor) before -= (*log_)[--index].count;
+  for (; index < log_->size() && (*log_)[index].at <= to; ++index) {
+    take((*log_)[index]);
+    view.cursor += (*log_)[index].count;
+  }
 }
 
 void Points::advance(PointsView& view, Time to) {
-  for (view.cursor = std::max(view.cursor, base_); view.cursor < taken_through(); ++view.cursor) {
-    const auto at = static_cast<std::size_t>(view.cursor - base_);
-    const Point& point = (*log_)[at];
-    if (point.at > to) break;
-    view.add(point);
-  }
+  advance(view, to, [&view](const PointRun& run) { view.add(run); });
 }
 
 void Points::advance(AttemptView& view, Time to) {
-  for (view.cursor = std::max(view.cursor, base_); view.cursor < taken_through(); ++view.cursor) {
-    const Point& point = (*log_)[static_cast<std::size_t>(view.cursor - base_)];
-    if (point.at > to) break;
-    view.accumulators.own().add(point.slot, point.at, point.value);
-  }
+  advance(view, to, [&view](const PointRun& run) {
+    Accumulators& accumulators = view.accumulators.own();
+    for (std::uint32_t i = 0; i < run.count; ++i) accumulators.add(run.first + i, run.at, run.values[i]);
+  });
 }
 
 void Points::trim() {
-  std::uint64_t least = taken_through();
+  std::uint64_t least = through_;
   for (const auto& view : windows) least = std::min(least, view.cursor);
   for (const auto& view : attempts) least = std::min(least, view.cursor);
-  for (; base_ < least; ++base_) log_.own().pop_front();
+  if (base_ >= least) return;
+  Queue<PointRun>& log = log_.own();
+  while (base_ < least) base_ += log.pop_front().count;
 }
 
-void Points::save(Writer& out) const {
-  out.later([pending = pending_.lend(), log = log_.lend()](Writer& of) {
-    pack_columns(of, 6, pending->items(), &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence,
-                 &Entry::producer, &Entry::value, &Entry::step, &Entry::late, &Entry::number);
-    pack_columns(of, 7, *log, &Point::at, &Point::slot, &Point::value);
-  });
-  out(4, base_), out(5, steps_);
-}
-
-void Points::load(Reader& in) {
-  std::vector<Entry> items;
-  in.columns(1, items, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer, &Entry::value,
-             &Entry::step, &Entry::late, &Entry::number);
-  Queue<Point>& log = log_.own();
-  in.columns(3, log, &Point::at, &Point::slot, &Point::value);  // these of format 3
-  unpack_columns(in, 6, items, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer,
-                 &Entry::value, &Entry::step, &Entry::late, &Entry::number);
-  unpack_columns(in, 7, log, &Point::at, &Point::slot, &Point::value);
-  in(4, base_), in(5, steps_);
-  const auto possible = [](const auto& point) { return point.slot < Topology::most_slots; };
-  if (!std::all_of(log.begin(), log.end(), possible) || !std::all_of(items.begin(), items.end(), possible))
-    return log.clear(), in.fail("a point is of a member that cannot be");
-  pending_.own().restore(std::move(items));
-}
-
-void Points::adopt(Points& old) {
-  pending_ = std::move(old.pending_);
-  log_ = std::move(old.log_);
-  base_ = old.base_;
-  steps_ = std::move(old.steps_);
-}
+Points::Pending::Pending(const Entry& of)
+    : PointRun{of.at, of.slot, 1, {of.value}},
+      reporter(of.reporter),
+      order{of.producer, of.sequence, of.number},
+      late(of.late),
+      step(of.step) {}
 
 std::size_t Points::retained_bytes() const noexcept {
-  std::size_t bytes = pending_->size() * sizeof(Entry) + log_->size() * sizeof(Point);
+  std::size_t bytes = pending_->size() * sizeof(Pending) + log_->size() * sizeof(PointRun);
   for (const auto& view : windows) bytes += view.retained_bytes();
   for (const auto& view : attempts) bytes += view.accumulators->retained_bytes();
   return bytes;
 }
 
 std::size_t Points::retained_samples() const noexcept {
-  std::size_t samples = pending_->size() + log_->size();
+  std::size_t samples = waiting();
+  pending_->each([&](const Pending& run) { samples += run.count; });
   for (const auto& view : windows) samples += view.retained_samples();
   return samples;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <span>
 #include <vector>
 
 #include "stream/graph/time_range.h"
@@ -15,10 +17,17 @@
 
 namespace tocsin::stream {
 
-struct Point {
+// What members whose slots follow each other have at one time, of one group of eight: that of slot 0 is 0 alone, as the
+// ranks of a node of eight begin at 1.
+struct PointRun {
+  static constexpr std::uint32_t most = 8;
   Time at{};
-  Slot slot = 0;
-  double value = 0;
+  Slot first = 0;
+  std::uint32_t count = 0;
+  std::array<double, most> values{};
+
+  [[nodiscard]] static constexpr Slot group(Slot slot) noexcept { return (slot + most - 1) / most; }
+  [[nodiscard]] std::span<const double> all() const noexcept { return std::span{values}.first(count); }
 };
 
 // One window of the last n points: a ring per member, as of the T that it was advanced to. What is declared of it is
@@ -27,7 +36,7 @@ class PointsView {
  public:
   PointsView(WindowSpec spec, const Demand& demand, bool declared);
 
-  void add(const Point& point);
+  void add(const PointRun& points);
   [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
   // Brings the maintained reductions up to the points that were added. Called before a reduction. `block`: memory that
   // it may use.
@@ -58,6 +67,7 @@ class PointsView {
     std::size_t capacity = 0;  // points per member, at most those of the window
     struct Ring {
       std::uint32_t next = 0, held = 0;  // the index of the next point; the number of points
+      friend bool operator==(const Ring&, const Ring&) = default;
     };
     std::vector<Ring> rings;
     std::vector<double> values;  // [eight members][capacity + 1][member of these]
@@ -126,7 +136,6 @@ class Points {
     bool late = false;  // it was applied when read: nothing replaces it
     double value = 0;
     double step = absent;
-    [[nodiscard]] RecordOrder order() const noexcept { return {producer, sequence, number}; }
   };
 
   explicit Points(Duration lateness) : lateness_(lateness) {}
@@ -139,20 +148,20 @@ class Points {
   std::size_t add(std::span<const Slot> slots, Time at, std::span<const V> values, const RecordOrder& order,
                   Time clock) {
     const bool late = clock != long_ago && clock >= at + lateness_;
-    ReorderBuffer<Entry>& pending = pending_.own();
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      pending.push({late ? clock : at, slots[i], reserved_slot, order.producer, order.sequence,
-                    order.number + static_cast<std::uint32_t>(i), late, static_cast<double>(values[i]), absent});
+    ReorderBuffer<Pending>& pending = pending_.own();
+    for (std::size_t i = 0; i < slots.size();) {
+      Pending run{{late ? clock : at, slots[i], 0, {}}, order.after(i), late};
+      const Slot group = PointRun::group(slots[i]);
+      do run.values[run.count++] = static_cast<double>(values[i++]);
+      while (i < slots.size() && slots[i] == slots[i - 1] + 1 && PointRun::group(slots[i]) == group);
+      pending.push(run);
+    }
     return late ? slots.size() : 0;
   }
   [[nodiscard]] Time next_due() const noexcept { return pending_->empty() ? never : pending_->first().at + lateness_; }
-  template <class OnApplied>
+  template <class OnApplied>  // of the time of each run
   void apply(Time clock, OnApplied&& on_applied) {
     while (next_due() <= clock) on_applied(apply_first());
-  }
-  template <class OnApplied>
-  void apply_until(Time at, OnApplied&& on_applied) {
-    while (!pending_->empty() && pending_->first().at <= at) on_applied(apply_first());
   }
   // Each view takes what was applied with T up to `to`.
   void advance(PointsView& view, Time to);
@@ -163,8 +172,10 @@ class Points {
   std::vector<PointsView> windows;
   std::vector<AttemptView> attempts;
 
-  [[nodiscard]] std::uint64_t taken_through() const noexcept { return base_ + log_->size(); }
-  [[nodiscard]] std::size_t waiting() const noexcept { return log_->size(); }  // not yet taken by every view
+  [[nodiscard]] std::uint64_t taken_through() const noexcept { return through_; }
+  [[nodiscard]] std::size_t waiting() const noexcept {  // not yet taken by every view
+    return static_cast<std::size_t>(through_ - base_);
+  }
   void save(Writer& out) const;  // what is pending and what was applied; views are saved by name
   void load(Reader& in);
   void adopt(Points& old);
@@ -172,14 +183,33 @@ class Points {
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 
  private:
-  Point apply_first();
+  struct Pending : PointRun {
+    Slot reporter = 0;
+    RecordOrder order;  // of the first value; the others follow it
+    bool late = false;
+    double step = absent;  // of one value
+
+    Pending() = default;
+    Pending(const PointRun& run, const RecordOrder& of, bool came_late) : PointRun{run}, order(of), late(came_late) {}
+    explicit Pending(const Entry& of);
+    [[nodiscard]] Entry entry(std::uint32_t i) const noexcept;
+    // A member has all its points in one group.
+    [[nodiscard]] bool after(const Pending& other) const noexcept {
+      if (at != other.at) return at > other.at;
+      const Slot mine = group(first), its = group(other.first);
+      return mine != its ? mine > its : order > other.order;
+    }
+  };
+  Time apply_first();
+  template <class View, class Take>
+  void advance(View& view, Time to, Take&& take);
   [[nodiscard]] bool applied_step(double step) const noexcept;
   void remember_step(double step);
 
   Duration lateness_;
-  CopyOnWrite<ReorderBuffer<Entry>> pending_;
-  CopyOnWrite<Queue<Point>> log_;  // ascending in T
-  std::uint64_t base_ = 0;         // the number of points before log_
+  CopyOnWrite<ReorderBuffer<Pending>> pending_;
+  CopyOnWrite<Queue<PointRun>> log_;      // ascending in T
+  std::uint64_t base_ = 0, through_ = 0;  // the number of points before log_, and with it
   std::vector<double> steps_;  // the last 64 that were applied: after a restart at a much lower step the count is new
 };
 

@@ -9,10 +9,10 @@
 
 namespace tocsin::stream {
 
-// The pending points or events of one signal, taken out in the order (T, member, producer's order).
+// The pending points or events of one signal, taken out in the order (T, member or group of members, producer's order).
 // An item that came too late has the clock as its T and is buffered, too. No tick at that T runs before the item is
 // applied, so the result is that of applying it at once, and items always come out in the order of T.
-template <class Item>  // has at, slot and order()
+template <class Item>  // has at, its T, and after(other), its order
 class ReorderBuffer {
  public:
   void push(Item item) {
@@ -68,11 +68,7 @@ class ReorderBuffer {
   }
 
  private:
-  static bool later(const Item& a, const Item& b) noexcept {
-    if (a.at != b.at) return a.at > b.at;
-    if (a.slot != b.slot) return a.slot > b.slot;
-    return a.order() > b.order();
-  }
+  static bool later(const Item& a, const Item& b) noexcept { return a.after(b); }
   [[nodiscard]] bool from_others() const noexcept {
     return !others_.empty() && (in_order_.empty() || later(in_order_.front(), others_.front()));
   }

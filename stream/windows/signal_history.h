@@ -76,8 +76,8 @@ class SignalHistory {
   template <class OnApplied>
   bool settle(Time clock, OnApplied&& on_applied) {
     bool changed = close_rows(clock);
-    if (points_) points_->apply(clock, [&](const Point& p) { on_applied(p.slot, p.at), changed = true; });
-    if (events_) events_->apply(clock, [&](const Happening& e) { on_applied(e.slot, e.at), changed = true; });
+    if (points_) points_->apply(clock, [&](Time at) { on_applied(at), changed = true; });
+    if (events_) events_->apply(clock, [&](const Happening& e) { on_applied(e.at), changed = true; });
     if (changed) ++changes_;
     return changed;
   }
