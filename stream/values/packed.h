@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -15,7 +16,8 @@
 #include "stream/values/archive.h"
 
 // Columns of numbers of a section in few bytes. Integers are runs of equal differences to the one before, so that what
-// members have in common takes bytes once; reals are floats where that loses no bit.
+// members have in common takes bytes once; reals are floats where that loses no bit. A few bytes can hold any number of
+// equal numbers, so a reader says how many there can be: no section, however torn, makes it take more memory than that.
 namespace tocsin::stream {
 
 class Packed {
@@ -33,9 +35,9 @@ class Packed {
   static std::vector<std::byte> pack(const R& numbers) {
     return pack(numbers, std::identity{});
   }
-  // Nullopt: no pack() made these bytes of numbers of this type.
+  // Nullopt: no pack() made these bytes of at most so many numbers of this type.
   template <class T>
-  static std::optional<std::vector<T>> unpack(std::span<const std::byte> bytes) {
+  static std::optional<std::vector<T>> unpack(std::span<const std::byte> bytes, std::size_t most) {
     std::vector<T> values;
     if (bytes.empty()) return values;
     const auto kind = static_cast<Kind>(bytes.front());
@@ -52,7 +54,6 @@ class Packed {
 
  private:
   enum class Kind : std::uint8_t { runs, one, floats, doubles };
-  static constexpr std::uint64_t most = 1u << 28;  // numbers; a torn section must not take all memory
 
   template <class T>
   static constexpr std::uint64_t whole(T value) noexcept {
@@ -163,14 +164,16 @@ template <class R>
 void pack(Writer& out, Tag tag, const R& numbers) {
   out(tag, Packed::pack(numbers));
 }
+// A column has a number of each member: those of a level, which Topology limits to these.
+inline constexpr std::size_t most_of_column = 262'145;
 // Without the field, the numbers stay as they are.
 template <class T>
-void unpack(Reader& in, Tag tag, std::vector<T>& numbers) {
+void unpack(Reader& in, Tag tag, std::vector<T>& numbers, std::size_t most = most_of_column) {
   const auto bytes = in.get<std::vector<std::byte>>(tag);
   if (bytes.empty()) return;
-  auto read = Packed::unpack<T>(bytes);
+  auto read = Packed::unpack<T>(bytes, most);
   if (read) numbers = *std::move(read);
-  else in.fail("its numbers cannot be unpacked");
+  else in.fail("its numbers cannot be unpacked, or are more than the " + std::to_string(most) + " that there can be");
 }
 
 // A list of small structs, a column for each member: the n-th has tag n for ever. A column of a newer program can be
@@ -183,11 +186,11 @@ void pack_columns(Writer& out, Tag tag, const R& elements, Members... members) {
   });
 }
 template <class R, class Member>
-void unpack_column(Reader& in, Tag tag, R& elements, Member member) {
+void unpack_column(Reader& in, Tag tag, R& elements, std::size_t most, Member member) {
   using Value = std::remove_cvref_t<decltype((*std::begin(elements)).*member)>;
   std::vector<std::conditional_t<std::is_same_v<Value, bool>, std::uint8_t, Value>> values;
   if (tag == 1) elements.clear();
-  unpack(in, tag, values);
+  unpack(in, tag, values, most);
   if (tag == 1) elements.resize(values.size());
   if (values.empty()) return;
   if (values.size() != elements.size()) return elements.clear(), in.fail("its columns have different lengths");
@@ -195,10 +198,10 @@ void unpack_column(Reader& in, Tag tag, R& elements, Member member) {
   for (auto& element : elements) element.*member = static_cast<Value>(*value++);
 }
 template <class R, class... Members>
-void unpack_columns(Reader& in, Tag tag, R& elements, Members... members) {
+void unpack_columns(Reader& in, Tag tag, R& elements, std::size_t most, Members... members) {
   in.object(tag, [&](Reader& of) {
     Tag next = 1;
-    (unpack_column(of, next++, elements, members), ...);
+    (unpack_column(of, next++, elements, most, members), ...);
   });
 }
 

@@ -137,7 +137,7 @@ void Accumulators::load(Reader& in) {
   std::vector<Accumulated> all;
   with_columns([&](auto... columns) {
     in.columns(1, all, columns...);  // of format 3
-    unpack_columns(in, 8, all, columns...);
+    unpack_columns(in, 8, all, most_of_column, columns...);
   });
   *this = Accumulators{std::move(demand_), counter_};
   lists(*this, in);

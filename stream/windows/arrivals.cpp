@@ -172,8 +172,10 @@ void Arrivals::save(Writer& out) const {
 }
 
 void Arrivals::load(Reader& in) {
+  static_assert(most_of_column == Topology::most_slots);
   in(1, members_), in(2, earlier_), in(3, changed_), in(4, value_);  // all but earlier_ of format 3
-  unpack_columns(in, 5, members_, &Member::last, &Member::code, &Member::run, &Member::older, &Member::next);
+  unpack_columns(in, 5, members_, most_of_column, &Member::last, &Member::code, &Member::run, &Member::older,
+                 &Member::next);
   unpack(in, 6, changed_), unpack(in, 7, value_);
   const std::size_t members = members_.size();
   const bool sound = std::all_of(members_.begin(), members_.end(), [&](const Member& m) {

@@ -38,9 +38,9 @@ void PointsView::Rings::save(Writer& out) const {
 
 void PointsView::Rings::load(Reader& in, std::size_t most, bool timed) {
   in(2, capacity), in(3, rings), in(4, values), in(5, times);  // of format 3
-  unpack_columns(in, 6, rings, &Ring::next, &Ring::held);
-  unpack(in, 7, values), unpack(in, 8, times);
   capacity = std::clamp<std::size_t>(capacity, 1, most);
+  unpack_columns(in, 6, rings, most_of_column, &Ring::next, &Ring::held);
+  unpack(in, 7, values, rings.size() * capacity), unpack(in, 8, times, rings.size() * capacity);
   const bool fits =
       values.size() == rings.size() * capacity && times.size() == (timed ? values.size() : 0) &&
       std::all_of(rings.begin(), rings.end(), [&](const Ring& r) { return r.next < capacity && r.held <= capacity; });
@@ -108,9 +108,10 @@ void Points::load(Reader& in) {
   in.columns(1, entries, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer, &Entry::value,
              &Entry::step, &Entry::late, &Entry::number);
   in.columns(3, points, &Point::at, &Point::slot, &Point::value);  // these of format 3
-  unpack_columns(in, 6, entries, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer,
+  constexpr std::size_t most = 256 * most_of_column;               // minutes of a point a second from each member
+  unpack_columns(in, 6, entries, most, &Entry::at, &Entry::slot, &Entry::reporter, &Entry::sequence, &Entry::producer,
                  &Entry::value, &Entry::step, &Entry::late, &Entry::number);
-  unpack_columns(in, 7, points, &Point::at, &Point::slot, &Point::value);
+  unpack_columns(in, 7, points, most, &Point::at, &Point::slot, &Point::value);
   in(4, base_), in(5, steps_);
   Queue<PointRun>& log = log_.own();
   log.clear();

@@ -28,9 +28,9 @@ std::vector<std::byte> written(const std::vector<Element>& elements) {
   pack_columns(out, 1, elements, &Element::at, &Element::slot, &Element::value, &Element::late);
   return std::move(out).take();
 }
-bool read(std::span<const std::byte> bytes, std::vector<Element>& elements) {
+bool read(std::span<const std::byte> bytes, std::vector<Element>& elements, std::size_t most = most_of_column) {
   Reader in{bytes};
-  unpack_columns(in, 1, elements, &Element::at, &Element::slot, &Element::value, &Element::late);
+  unpack_columns(in, 1, elements, most, &Element::at, &Element::slot, &Element::value, &Element::late);
   return in.ok();
 }
 
@@ -77,4 +77,33 @@ TEST_CASE("torn columns are refused or read as others, and never take more memor
     refused += read(bytes, again) ? 0 : 1;
   }
   CHECK(refused > 0);
+}
+
+TEST_CASE("a column of more numbers than there can be members is refused before it takes memory") {
+  for (const std::size_t count : {most_of_column, most_of_column + 1, std::size_t{1} << 40}) {
+    const bool possible = count == most_of_column;
+    const auto append = [](std::vector<std::byte>& bytes, std::size_t value) {
+      for (; value >= 128; value >>= 7) bytes.push_back(static_cast<std::byte>(value | 128));
+      bytes.push_back(static_cast<std::byte>(value));
+    };
+    std::vector<std::byte> integers{std::byte{0}}, reals{std::byte{1}};  // one run of zeros; one number for all
+    append(integers, count), append(integers, count), append(integers, 0);
+    append(reals, count), reals.resize(reals.size() + sizeof(double));
+    Writer out;
+    out(1, integers), out(2, reals);
+    const auto section = std::move(out).take();
+    Reader whole{section}, real{section};
+    std::vector<std::uint32_t> numbers;
+    std::vector<double> values;
+    unpack(whole, 1, numbers), unpack(real, 2, values);
+    CHECK(whole.ok() == possible);
+    CHECK(real.ok() == possible);
+    CHECK(numbers.size() == (possible ? count : 0));
+    CHECK(values.size() == (possible ? count : 0));
+    if (!possible)
+      CHECK(whole.status().error().message.find("more than the 262145 that there can be") != std::string::npos);
+  }
+  std::vector<Element> elements(9), again;
+  CHECK(read(written(elements), again, 9));
+  CHECK_FALSE(read(written(elements), again, 8));
 }
