@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <string>
@@ -38,13 +39,18 @@ class Load {
         rank_signals_(std::move(rank_signals)) {}
 
   std::vector<std::vector<std::byte>> start() const {
-    schemas::EntryBuilder b;
-    b.about(job_);
-    const schemas::EntryBuilder::Field size[] = {{"world_size", static_cast<double>(ranks_), {}, false}};
-    b.event(begin, schemas::EntryBuilder::job(), "start", size, "scheduler");
-    for (unsigned r = 0; r < ranks_; ++r)
-      b.event(begin, {Level::rank, r, "n" + std::to_string(r / 8), std::to_string(r % 8)}, "member", {}, "scheduler");
-    return {schemas::encode(b.entry())};
+    constexpr unsigned most = 16'384;  // members that a message can name
+    std::vector<std::vector<std::byte>> messages;
+    for (unsigned from = 0; from < ranks_; from += most) {
+      schemas::EntryBuilder b;
+      b.about(job_);
+      const schemas::EntryBuilder::Field size[] = {{"world_size", static_cast<double>(ranks_), {}, false}};
+      if (from == 0) b.event(begin, schemas::EntryBuilder::job(), "start", size, "scheduler");
+      for (unsigned r = from; r < std::min(ranks_, from + most); ++r)
+        b.event(begin, {Level::rank, r, "n" + std::to_string(r / 8), std::to_string(r % 8)}, "member", {}, "scheduler");
+      messages.push_back(schemas::encode(b.entry()));
+    }
+    return messages;
   }
   [[nodiscard]] unsigned nodes() const { return (ranks_ + 7) / 8; }
   // What a node sends of second `s`: its GPUs, or its ranks.

@@ -57,13 +57,13 @@ void HandOver::ask_sink() {
   outcome_.begun = std::chrono::steady_clock::now();
   try {
     outcome_.kept = sink_->keep(bundle_);
+    if (outcome_.kept) bundle_ = {};  // here: to free what a large job's sections hold takes milliseconds
   } catch (const std::exception& error) { outcome_.kept = Error{Errc::refused, error.what()}; }
   outcome_.ended = std::chrono::steady_clock::now();
 }
 
 std::optional<HandOver::Outcome> HandOver::ended() {
   if (stage() != Stage::ended) return std::nullopt;
-  if (outcome_.kept) bundle_ = {};
   set(outcome_.kept ? Stage::idle : Stage::waits);
   return outcome_;
 }

@@ -65,7 +65,7 @@ Shard::State::Item* Shard::State::subject(std::string_view name) {
   if (recent_ != nullptr && recent_->first == name) return recent_;
   if (const auto found = subjects.find(name); found != subjects.end()) return recent_ = &*found;
   // A restart reads entries again that were about a job which is gone since.
-  if (const auto gone = forgotten_at.find(name); gone != forgotten_at.end() && entry_->position < gone->second)
+  if (const auto gone = forgotten_at->find(name); gone != forgotten_at->end() && entry_->position < gone->second)
     return nullptr;
   if (options.shards > 1 && murmur2(name) % options.shards != options.shard) return nullptr;
   if (state_bytes < options.most_state) take_all_waiting();  // what they add to the state counts
@@ -74,7 +74,9 @@ Shard::State::Item* Shard::State::subject(std::string_view name) {
   judged.subject = std::make_unique<Subject>(std::string{name}, job);
   judged.saved = log.clock;
   judged.saved_at = entry_->position;
-  return recent_ = &*subjects.emplace(std::string{name}, std::move(judged)).first;
+  recent_ = &*subjects.emplace(std::string{name}, std::move(judged)).first;
+  changes(*recent_);
+  return recent_;
 }
 
 // Decided once: a restart, which finds other jobs here than there were, decides as it was decided then.
@@ -95,6 +97,7 @@ bool Shard::State::room_for(std::string_view name) {
 }
 
 void Shard::State::measure(Item& item) {
+  count_pack(item);
   if (item.first == cluster_subject) return;
   const std::size_t bytes = item.second.subject->state_bytes();
   state_bytes += bytes - std::exchange(item.second.bytes, bytes);
@@ -125,9 +128,10 @@ void Shard::State::forget(Item& item) {
   waiting_.erase(&item);
   if (recent_ == &item) recent_ = nullptr;
   state_bytes -= item.second.bytes;
+  gone(item);
   if (options.restarts) {
     forgotten.push_back(item.first);
-    forgotten_at[item.first] = applied_ ? entry_->next : entry_->position;
+    forgotten_at.own()[item.first] = applied_ ? entry_->next : entry_->position;
   }
   subjects.erase(subjects.find(item.first));
 }
@@ -139,10 +143,13 @@ bool Shard::State::advance(Item& item, TickBudget& budget) {
     judged.subject->pass(log.clock);
     return true;
   }
-  judged.changed = true;
+  changes(item);
   const PackChange::Key pack = judged.subject->pack();
   const bool done = judged.subject->advance(judged.subject->clock(log.clock), budget);
-  if (judged.subject->pack() != pack) judged.pack_changed = true, pack_changed = log.clock;
+  if (judged.subject->pack() != pack) {
+    pack_changed = log.clock;
+    if (judged.saved_clock != never && options.restarts) save_by(item, log.clock);
+  }
   measure(item);
   if (done) schedule(item);
   return done;
@@ -196,7 +203,7 @@ void Shard::State::begin(const Entry& raw) {
   counters.rejected_blocks += raw.rejected_blocks;
   judge_on_from(raw.position);
   gate.open = raw.position >= handed_over;
-  if (marks.empty() || raw.appended >= marks.back().log.clock + between_marks) mark();
+  if (marks.empty() || raw.appended >= marks.back()->log.clock + between_marks) mark();
 
   const bool beats = std::any_of(raw.controls.begin(), raw.controls.end(),
                                  [](const ControlRecord& c) { return c.kind == ControlRecord::Kind::beat; });
@@ -230,25 +237,25 @@ void Shard::State::read(const Entry& raw) {
 void Shard::State::gap(Item& item, Time from, Time to) {
   if (item.second.subject->backfill()) return;
   item.second.subject->gap(from, to);
-  item.second.changed = item.second.changed || item.second.subject->reach() > Duration{0};
+  if (item.second.subject->reach() > Duration{0}) changes(item);
 }
 
 // A place where a restore may begin to read. Where there is none, what only it would need is let go.
 void Shard::State::mark() {
   if (!options.restarts) marks.clear();
   std::erase_if(log.watermarks, [this](const auto& mark) { return mark.second < log.clock - watermarks_kept; });
-  marks.push_back({entry_->position, log, oldest_pack()});
-  if (log.clock == long_ago) marks.back().log.clock = entry_->appended;
+  auto made = std::make_shared<Mark>(Mark{entry_->position, log, oldest_pack()});
+  if (log.clock == long_ago) made->log.clock = entry_->appended;
+  marks.push_back(std::move(made));
   for (Item& item : subjects)
     if (!options.restarts) item.second.subject->forget_before(entry_->position);
     else if (!item.second.subject->backfill()) item.second.subject->mark(entry_->position);
 }
 
 void Shard::State::judge_on_from(Position position) {
-  if (backfilling == 0) return;
-  for (Item& item : subjects) {
-    if (!item.second.subject->backfill() || item.second.saved_at > position) continue;
-    --backfilling;
+  while (!backfilling.empty() && backfilling.begin()->first <= position) {
+    Item& item = *backfilling.begin()->second;
+    backfilling.erase(backfilling.begin());
     item.second.subject->end_backfill();
     measure(item);
     schedule(item);
@@ -271,7 +278,7 @@ bool Shard::State::apply(TickBudget& budget) {
       if (by_log && !advance(*of, budget)) return false;
       catch_up(*of);  // the entry may find it done, or end the attempt
       judged.subject->apply(*entry_, log.clock);
-      judged.changed = true;
+      changes(*of);
       measure(*of);
       schedule(*of);
       if (judged.subject->rekeyed()) follow_sources(*of);
@@ -298,7 +305,7 @@ void Shard::State::control(const ControlRecord& record) {
       for (Item& item : subjects) {
         if (item.second.subject->backfill()) continue;
         item.second.subject->seal();
-        item.second.changed = true;
+        changes(item);
         schedule(item);
         waiting_.insert(&item);
       }
@@ -350,7 +357,7 @@ std::size_t Shard::subjects() const noexcept { return state_->subjects.size(); }
 std::size_t Shard::state_bytes() const noexcept { return state_->state_bytes; }
 std::map<std::string, std::uint64_t> Shard::take_refused_jobs() { return std::exchange(state_->refused_jobs, {}); }
 std::size_t Shard::kept_for_restarts() const noexcept {
-  return state_->marks.size() + state_->forgotten.size() + state_->forgotten_at.size();
+  return state_->marks.size() + state_->forgotten.size() + state_->forgotten_at->size();
 }
 void Shard::observe(RuleObserver observer) { state_->observer = std::move(observer); }
 void Shard::observe_settled(RuleObserver observer) { state_->settled_observer = std::move(observer); }

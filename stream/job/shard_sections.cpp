@@ -23,43 +23,91 @@ Error missing(const std::string& pack) {
 
 }  // namespace
 
-bool Shard::State::due_for_saving(const Item& item) const {
+// ---- what a save asks of all subjects
+
+void Shard::State::save_by(Item& item, Time at) {
+  Time& known = item.second.save_at;
+  if (known == at) return;
+  if (known != never) to_save_.erase({known, &item});
+  known = at;
+  if (at != never) to_save_.emplace(at, &item);
+}
+
+void Shard::State::changes(Item& item) {
   const Judged& judged = item.second;
-  if (!judged.changed) return false;
-  if (judged.saved_clock == never) return log.clock >= judged.saved + options.save_every / first_save;
+  if (judged.save_at != never || !options.restarts) return;
+  changed_from_.insert(judged.saved_at);
+  changed_.insert(item.first);
+  if (judged.saved_clock == never) return save_by(item, judged.saved + options.save_every / first_save);
   const Duration spread = options.save_every / 4;
   const Duration phase{
       static_cast<std::int64_t>(hash_text(item.first) % static_cast<std::uint64_t>(spread.count() + 1))};
-  return judged.pack_changed || log.clock >= judged.saved + options.save_every + phase;
+  save_by(item, judged.saved + options.save_every + phase);
 }
+
+void Shard::State::add_saved(const Judged& judged) {
+  if (judged.saved_clock == never) return;
+  if (judged.saved_reach > Duration{0}) rows_from_.insert(judged.saved_clock - judged.saved_reach);
+  ++saved_packs_[judged.saved_pack];
+}
+
+void Shard::State::remove_saved(const Judged& judged) {
+  if (judged.saved_clock == never) return;
+  if (judged.saved_reach > Duration{0}) rows_from_.erase(rows_from_.find(judged.saved_clock - judged.saved_reach));
+  if (const auto pack = saved_packs_.find(judged.saved_pack); --pack->second == 0) saved_packs_.erase(pack);
+}
+
+void Shard::State::count_pack(Item& item) {
+  Judged& judged = item.second;
+  if (judged.judged_by != nullptr) {
+    const PackChange& known = judged.judged_by->first;
+    if (known.key == judged.subject->pack() && known.hash == judged.subject->pack_hash()) return;
+    if (--judged.judged_by->second == 0) judging_.erase(judging_.find(known));
+  }
+  judged.judged_by = &*judging_.try_emplace({judged.subject->pack(), judged.subject->pack_hash()}).first;
+  ++judged.judged_by->second;
+}
+
+void Shard::State::gone(Item& item) {
+  Judged& judged = item.second;
+  unchanged(item);
+  remove_saved(judged);
+  if (judged.judged_by != nullptr && --judged.judged_by->second == 0)
+    judging_.erase(judging_.find(judged.judged_by->first));
+  backfilling.erase({judged.saved_at, &item});
+}
+
+void Shard::State::unchanged(Item& item) {
+  const Judged& judged = item.second;
+  if (judged.save_at == never) return;
+  changed_from_.erase(changed_from_.find(judged.saved_at));
+  changed_.erase(item.first);
+  save_by(item, never);
+}
+
+// ---- marks
 
 // The newest mark that is not behind `at` and from which every subject's rows can be written again.
 const Shard::State::Mark* Shard::State::place_to_read_from(Position at) const {
-  Time clock = never;
-  for (const auto& [name, judged] : subjects) {
-    if (judged.changed || judged.subject->backfill()) at = std::min(at, judged.saved_at);
-    if (judged.saved_clock != never && judged.saved_reach > Duration{0})
-      clock = std::min(clock, judged.saved_clock - judged.saved_reach);
-  }
+  if (!changed_from_.empty()) at = std::min(at, *changed_from_.begin());
+  const Time clock = rows_from_.empty() ? never : *rows_from_.begin();
   for (auto mark = marks.rbegin(); mark != marks.rend(); ++mark)
-    if (mark->at <= at && mark->log.clock < clock) return &*mark;
-  return marks.empty() ? nullptr : &marks.front();
+    if ((*mark)->at <= at && (*mark)->log.clock < clock) return mark->get();
+  return marks.empty() ? nullptr : marks.front().get();
 }
 
-// Nothing reads back to before the place where a restore would begin.
+// Nothing reads back to before the place where a restore would begin. Subjects forget what is before with their next
+// sections.
 void Shard::State::forget_marks() {
   const Mark* oldest = place_to_read_from(next);
-  if (oldest == nullptr || oldest == &marks.front()) return;
+  if (oldest == nullptr || oldest == marks.front().get()) return;
   const Position at = oldest->at;
-  std::erase_if(forgotten_at, [at](const auto& gone) { return gone.second <= at; });
+  const auto before = [at](const auto& gone) { return gone.second <= at; };
+  if (std::ranges::any_of(*forgotten_at, before)) std::erase_if(forgotten_at.own(), before);
   no_room.forget_before(at);
-  marks.erase(marks.begin(),
-              std::find_if(marks.begin(), marks.end(), [at](const Mark& mark) { return mark.at == at; }));
-  PackChange::Key pack = marks.front().log.packs.in_force(marks.front().log.clock).key;
-  for (auto& [name, judged] : subjects) {
-    judged.subject->forget_before(at);
-    pack = std::min(pack, judged.subject->pack());
-  }
+  marks.erase(marks.begin(), std::ranges::find(marks, at, &Mark::at));
+  PackChange::Key pack = marks.front()->log.packs.in_force(marks.front()->log.clock).key;
+  if (!judging_.empty()) pack = std::min(pack, judging_.begin()->first.key);
   if (log.packs.all().size() > 1) log.packs.forget_before(pack);
 }
 
@@ -75,8 +123,8 @@ void Shard::State::forget_packs() {
 
 PackChange::Key Shard::State::oldest_pack() const {
   PackChange::Key oldest = log.packs.in_force(log.clock).key;
-  for (const auto& [name, judged] : subjects)
-    oldest = std::min(oldest, judged.subject->backfill() ? judged.subject->backfill()->pack() : judged.subject->pack());
+  if (!judging_.empty()) oldest = std::min(oldest, judging_.begin()->first.key);
+  for (const auto& [end, item] : backfilling) oldest = std::min(oldest, item->second.subject->backfill()->pack());
   return oldest;
 }
 
@@ -89,11 +137,8 @@ std::set<std::string, std::less<>> Shard::State::packs_to_come() const {
   const PackChange& in_force = log.packs.in_force(log.clock);
   std::set<std::string, std::less<>> hashes{in_force.hash};
   std::set<PackChange::Key> judging{in_force.key};
-  for (const auto& [name, judged] : subjects) {
-    hashes.insert(judged.subject->pack_hash());
-    judging.insert(judged.subject->pack());
-    if (const auto* backfill = judged.subject->backfill()) judging.insert(backfill->pack());
-  }
+  for (const auto& [pack, count] : judging_) hashes.insert(pack.hash), judging.insert(pack.key);
+  for (const auto& [end, item] : backfilling) judging.insert(item->second.subject->backfill()->pack());
   std::size_t wanted = 0;
   auto judge = judging.begin();
   for (const PackChange& change : log.packs.all()) {
@@ -109,28 +154,31 @@ std::set<std::string, std::less<>> Shard::State::packs_in_use() const {
   const PackChange::Key oldest = oldest_pack();
   for (const PackChange& change : log.packs.all())
     if (change.key >= oldest) hashes.insert(change.hash);
-  for (const Mark& mark : marks)
-    for (const PackChange& change : mark.log.packs.all())
-      if (change.key >= mark.oldest) hashes.insert(change.hash);
-  for (const auto& [name, judged] : subjects)
-    if (!judged.saved_pack.empty()) hashes.insert(judged.saved_pack);
+  for (const auto& mark : marks)
+    for (const PackChange& change : mark->log.packs.all())
+      if (change.key >= mark->oldest) hashes.insert(change.hash);
+  for (const auto& [hash, count] : saved_packs_)
+    if (!hash.empty()) hashes.insert(hash);
   add_instead(hashes);
   return hashes;
 }
 
 void Shard::State::save_own(Writer& out) const {
-  std::vector<std::string> changed;
-  std::map<std::string, Position> unsaved;  // subjects without a section: where a restore has to judge them from
-  for (const auto& [name, judged] : subjects)
-    if (judged.saved_clock == never) unsaved.emplace(name, judged.saved_at);
-    else if (judged.changed) changed.push_back(name);
   std::vector<std::string> had;  // a pack that was refused is not needed again, nor one that the log does not name
   const auto in_use = packs_in_use();
   for (const std::string& hash : had_packs)
     if (in_use.contains(hash)) had.push_back(hash);
-  out(1, marks), out(2, changed), out(3, had);
-  if (!forgotten_at.empty()) out(5, forgotten_at);
-  if (!unsaved.empty()) out(6, unsaved);
+  out.object(1, [this](Writer& list) {
+    list.later([lent = marks](Writer& of) {
+      for (const auto& mark : lent) of(element_tag, *mark);
+    });
+  });
+  out(2, changed_), out(3, had);
+  out.later([gone = forgotten_at.lend()](Writer& of) {
+    if (!gone->empty()) of(5, *gone);
+  });
+  // Where the first subject without a section begins, or the section of the first that changed was taken.
+  if (!changed_from_.empty()) out(6, std::map<std::string, Position>{{"", *changed_from_.begin()}});
   if (!no_room.empty()) out(7, no_room);
   if (!refused.empty())
     out.list(4, refused, [](Writer& of, const auto& one) {
@@ -139,10 +187,10 @@ void Shard::State::save_own(Writer& out) const {
 }
 
 Result<void> Shard::State::load_own(Reader& in, std::set<std::string>& changed, Position& first) {
-  in(1, marks);
+  for (Mark& mark : in.get<std::vector<Mark>>(1)) marks.push_back(std::make_shared<Mark>(std::move(mark)));
   for (auto& name : in.get<std::vector<std::string>>(2)) changed.insert(std::move(name));
   const auto hashes = in.get<std::vector<std::string>>(3);
-  in(5, forgotten_at), in(7, no_room);
+  in(5, forgotten_at.own()), in(7, no_room);
   for (const auto& [name, begun] : in.get<std::map<std::string, Position>>(6)) first = std::min(first, begun);
   in.list(4, [&](Reader& of) {
     const PackChange::Key key{of.get<Time>(1), of.get<Position>(2)};
@@ -170,39 +218,49 @@ bool Shard::sections_due() const noexcept {
   return s.log.clock >= s.pack_changed + between_parts || s.log.clock >= s.last_take + 2 * between_takes;
 }
 
+void Shard::State::take_section(Item& item, Sections& sections) {
+  catch_up(item);
+  Judged& judged = item.second;
+  Subject& subject = *judged.subject;
+  if (!marks.empty()) subject.forget_before(marks.front()->at);
+  Writer out{judged.saved_bytes == 0 ? subject.state_bytes() / 16 : judged.saved_bytes + judged.saved_bytes / 8};
+  out(1, next), out(2, subject.clock(log.clock)), out(3, subject);
+  unchanged(item), remove_saved(judged);
+  const bool backfills = backfilling.erase({judged.saved_at, &item}) != 0;
+  judged.saved = log.clock;
+  judged.saved_clock = subject.clock(log.clock);
+  judged.saved_reach = subject.reach();
+  judged.saved_at = next;
+  judged.saved_pack = subject.pack_hash();
+  judged.saved_bytes = out.size();
+  add_saved(judged);
+  if (backfills) backfilling.emplace(judged.saved_at, &item);
+  sections[item.first] = Section{std::move(out)};
+}
+
+Shard::Sections Shard::State::take_due(bool all, std::size_t most_bytes) {
+  Sections sections;
+  more_due = false;
+  for (std::size_t bytes = 0; !to_save_.empty();) {
+    const auto [due, item] = *to_save_.begin();
+    if (!all && due > log.clock) break;
+    if (!all && bytes >= most_bytes) {
+      more_due = true;
+      break;
+    }
+    take_section(*item, sections);
+    bytes += item->second.saved_bytes;
+  }
+  return sections;
+}
+
 Shard::Sections Shard::take_sections(bool all, std::size_t most_bytes) {
   State& s = *state_;
   Sections sections;
   if (!s.options.restarts || restoring()) return sections;
   s.last_take = s.log.clock;
-  s.more_due = false;
   s.forget_packs();
-  std::vector<State::Item*> due;
-  for (State::Item& item : s.subjects)
-    if (all ? item.second.changed : s.due_for_saving(item)) due.push_back(&item);
-  std::stable_sort(due.begin(), due.end(),
-                   [](const auto* a, const auto* b) { return a->second.saved < b->second.saved; });
-  std::size_t bytes = 0;
-  for (State::Item* item : due) {
-    if (!all && bytes >= most_bytes) {
-      s.more_due = true;
-      break;
-    }
-    s.catch_up(*item);
-    State::Judged& judged = item->second;
-    Writer out{judged.saved_bytes == 0 ? item->second.subject->state_bytes() / 16
-                                       : judged.saved_bytes + judged.saved_bytes / 8};
-    out(1, s.next), out(2, judged.subject->clock(s.log.clock)), out(3, *judged.subject);
-    judged.saved = s.log.clock;
-    judged.saved_clock = judged.subject->clock(s.log.clock);
-    judged.saved_reach = judged.subject->reach();
-    judged.saved_at = s.next;
-    judged.saved_pack = judged.subject->pack_hash();
-    judged.changed = judged.pack_changed = false;
-    judged.saved_bytes = out.size();
-    bytes += judged.saved_bytes;
-    sections[item->first] = Section{std::move(out)};
-  }
+  sections = s.take_due(all, most_bytes);
   if (sections.empty() && s.forgotten.empty() && !all && s.log.clock < s.last_own + between_own) return sections;
   sections.merge(take_own_section());
   return sections;
@@ -254,19 +312,25 @@ Result<Position> Shard::load(const Sections& sections, Position handed_over) {
     section(1, judged.saved_at), section(2, judged.saved_clock), section(3, *judged.subject);
     if (auto loaded = section.status(); !loaded)
       return Error{loaded.error().code, "subject " + name + ": " + loaded.error().message};
-    judged.changed = changed.contains(name);
-    if (!judged.changed) judged.saved_at = handed_over;
+    const bool has_changed = changed.contains(name);
+    if (!has_changed) judged.saved_at = handed_over;
     judged.saved_reach = judged.subject->reach();
     judged.saved_pack = judged.subject->pack_hash();
     judged.saved = judged.saved_clock;  // restarts do not put the next section off
-    s.follow_sources(*s.subjects.emplace(name, std::move(judged)).first);
+    State::Item& item = *s.subjects.emplace(name, std::move(judged)).first;
+    if (has_changed) s.changes(item);
+    s.add_saved(item.second);
+    s.count_pack(item);
+    s.follow_sources(item);
   }
   const State::Mark from = *s.place_to_read_from(first);
-  std::erase_if(s.marks, [&](const State::Mark& mark) { return mark.at > from.at; });
+  std::erase_if(s.marks, [&](const auto& mark) { return mark->at > from.at; });
   s.log = from.log;
   s.last_take = s.last_own = s.log.clock;
-  s.backfilling = s.subjects.size();
-  for (auto& [name, judged] : s.subjects) judged.subject->begin_backfill(from.at, s.log.clock);
+  for (State::Item& item : s.subjects) {
+    item.second.subject->begin_backfill(from.at, s.log.clock);
+    s.backfilling.emplace(item.second.saved_at, &item);
+  }
   s.next = from.at;
   if (!s.missing_pack.empty()) return missing(s.missing_pack);
   return from.at;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "stream/job/changed_subjects.h"
 #include "stream/job/log_state.h"
 #include "stream/job/shard.h"
 #include "stream/job/subject.h"
@@ -43,28 +44,28 @@ struct Shard::State final : private PacksInUse {
   using Followers = std::map<std::string, Items, std::less<>>;  // by source
   struct Judged {
     std::unique_ptr<Subject> subject;
-    Time due = never;                             // as it stands in `due` below
-    Time saved = long_ago;                        // the log's clock when its section was taken last
-    Time saved_clock = never;                     // its own clock in that section; never: there is none
-    Duration saved_reach{};                       // how far back its rows reach in it
-    Position saved_at{};                          // the position of that section
-    std::string saved_pack;                       // the pack that judged then
-    std::size_t saved_bytes = 0;                  // of it that the shard wrote; the next will have about as many
-    bool changed = true;                          // since then
-    bool pack_changed = false;                    // since then: it is due
-    std::vector<Followers::value_type*> follows;  // the sources of its records
-    Time look = never;                            // as it stands in `looks_` below
-    std::size_t bytes = 0;                        // of its state, in `state_bytes`
-    WaitingEntries waiting;                       // that the subject has not taken yet
-    PackChange::Key waits_under{};                // the pack that judges them
-    std::size_t waits_at = 0;                     // its place in `waiting_items_`, if there are any
+    Time due = never;             // as it stands in `due` below
+    Time saved = long_ago;        // the log's clock when its section was taken last
+    Time save_at = never;         // as it stands in `to_save_` below; never: it has not changed since
+    Time saved_clock = never;     // its own clock in that section; never: there is none
+    Duration saved_reach{};       // how far back its rows reach in it
+    Position saved_at{};          // the position of that section
+    std::string saved_pack;       // the pack that judged then
+    std::size_t saved_bytes = 0;  // of it that the shard wrote; the next will have about as many
+    std::pair<const PackChange, std::size_t>* judged_by = nullptr;  // as it stands in `judging_` below
+    std::vector<Followers::value_type*> follows;                    // the sources of its records
+    Time look = never;                                              // as it stands in `looks_` below
+    std::size_t bytes = 0;                                          // of its state, in `state_bytes`
+    WaitingEntries waiting;                                         // that the subject has not taken yet
+    PackChange::Key waits_under{};                                  // the pack that judges them
+    std::size_t waits_at = 0;                                       // its place in `waiting_items_`, if there are any
   };
   using Subjects = std::map<std::string, Judged, std::less<>>;
-  struct ByTimeThenName {
-    bool operator()(const auto& a, const auto& b) const {
-      return std::tie(a.first, a.second->first) < std::tie(b.first, b.second->first);
-    }
-  };
+  template <class Key>
+  using ItemsBy = std::set<std::pair<Key, Item*>, decltype([](const auto& a, const auto& b) {
+                             return std::tie(a.first, a.second->first) < std::tie(b.first, b.second->first);
+                           })>;
+  using ForgottenAt = std::map<std::string, Position, std::less<>>;
   struct Mark {
     Position at{};
     LogState log;              // before the entry there
@@ -106,21 +107,29 @@ struct Shard::State final : private PacksInUse {
   std::string missing_pack;                      // one of them that cannot be had any more, and why
   std::map<PackChange::Key, Refused> refused;    // changes to packs that could not be had
   Subjects subjects;
-  std::vector<Mark> marks;                                    // a minute apart: where a restore may begin to read
-  Position next{};                                            // after the last entry
-  Position handed_over{};                                     // before it, nothing is reported
-  Time last_take = long_ago, last_own = long_ago;             // of sections, of the shard's own
-  bool more_due = false;                                      // than the last take held
-  Time pack_changed = long_ago;                               // when a subject changed its pack last
-  std::vector<std::string> forgotten;                         // subjects whose sections are to be emptied
-  std::map<std::string, Position, std::less<>> forgotten_at;  // entries before are about the subject that is gone
-  std::size_t backfilling = 0;                                // subjects that are
-  std::size_t state_bytes = 0;                                // of the jobs, by estimate
-  std::map<std::string, std::uint64_t> refused_jobs;          // as take_refused_jobs() returns them
-  RefusedEntries no_room;                                     // entries of jobs that were refused
+  std::vector<std::shared_ptr<const Mark>> marks;     // a minute apart: where a restore may begin to read
+  Position next{};                                    // after the last entry
+  Position handed_over{};                             // before it, nothing is reported
+  Time last_take = long_ago, last_own = long_ago;     // of sections, of the shard's own
+  bool more_due = false;                              // than the last take held
+  Time pack_changed = long_ago;                       // when a subject changed its pack last
+  std::vector<std::string> forgotten;                 // subjects whose sections are to be emptied
+  CopyOnWrite<ForgottenAt> forgotten_at;              // entries before are about the subject that is gone
+  ItemsBy<Position> backfilling;                      // subjects that are, by where that ends
+  std::size_t state_bytes = 0;                        // of the jobs, by estimate
+  std::map<std::string, std::uint64_t> refused_jobs;  // as take_refused_jobs() returns them
+  RefusedEntries no_room;                             // entries of jobs that were refused
 
   // ---- marks and restore, in shard_sections.cpp
-  [[nodiscard]] bool due_for_saving(const Item& item) const;
+  void changes(Item& item);  // it is no longer as its section has it
+  void unchanged(Item& item);
+  void gone(Item& item);
+  void save_by(Item& item, Time at);
+  Sections take_due(bool all, std::size_t most_bytes);
+  void take_section(Item& item, Sections& sections);
+  void add_saved(const Judged& judged);  // to what the sections of all subjects need
+  void remove_saved(const Judged& judged);
+  void count_pack(Item& item);  // that judges it now
   [[nodiscard]] std::set<std::string, std::less<>> packs_in_use() const;
   [[nodiscard]] std::set<std::string, std::less<>> packs_to_come() const;
   void add_instead(
@@ -129,7 +138,7 @@ struct Shard::State final : private PacksInUse {
   void save_own(Writer& out) const;
   // `first`: at the latest where the first subject without a section begins.
   Result<void> load_own(Reader& in, std::set<std::string>& changed, Position& first);
-  const Mark* place_to_read_from(Position at) const;
+  [[nodiscard]] const Mark* place_to_read_from(Position at) const;
 
   [[nodiscard]] std::map<std::string, std::uint64_t> by_name(std::uint64_t (Subject::*of)() const) {
     for (Item& item : subjects) catch_up(item);
@@ -181,10 +190,22 @@ struct Shard::State final : private PacksInUse {
   Entry corrected_;
   Time arrival_{};  // the entry's, as it counts
   bool begun_ = false, applied_ = false;
+  // What a save asks of all subjects, so that it does not go through them: of those that changed since their sections,
+  // when the next is due, the positions of these and the names; how far back rows of sections reach; the packs of
+  // sections; those that judge.
+  ItemsBy<Time> to_save_;
+  std::multiset<Position> changed_from_;
+  ChangedSubjects changed_;
+  std::multiset<Time> rows_from_;
+  std::map<std::string, std::size_t> saved_packs_;
+  std::map<PackChange, std::size_t, decltype([](const PackChange& a, const PackChange& b) {
+             return std::tie(a.key, a.hash) < std::tie(b.key, b.hash);
+           })>
+      judging_;
   std::size_t controls_done_ = 0;
-  std::set<std::pair<Time, Item*>, ByTimeThenName> due_;  // the next of each subject that goes by the log's clock
-  Followers followers_;                                   // those that do not
-  std::set<std::pair<Time, Item*>, ByTimeThenName> looks_;
+  ItemsBy<Time> due_;    // the next of each subject that goes by the log's clock
+  Followers followers_;  // those that do not
+  ItemsBy<Time> looks_;
   std::vector<Item*> waiting_items_;  // of which entries wait
   WaitingEntries::Room room_;
   FirstDue first_due_;

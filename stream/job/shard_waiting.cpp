@@ -17,7 +17,7 @@ bool Shard::State::wait(Item& item) {
   if (due <= log.clock) return false;
   judged.waiting.add(*entry_, bytes, log.clock, room_);
   if (first) judged.waits_at = waiting_items_.size(), waiting_items_.push_back(&item);
-  judged.changed = true;
+  changes(item);
   if (due < judged.due) be_due(item, due);
   if (judged.waiting.full()) take_waiting(item);
   if (room_.full()) take_all_waiting();

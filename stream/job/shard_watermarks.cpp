@@ -55,7 +55,7 @@ void Shard::State::follow_watermarks(std::string_view moved) {
       continue;
     }
     take_waiting(*item);
-    judged.changed = true;
+    changes(*item);
     const bool changed = judged.subject->follow(log.clock, log.watermarks, moved);
     look_after(*item, judged.subject->origins().next_change());
     if (changed) waiting_.insert(item);

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -164,5 +165,25 @@ TEST_CASE("what is under way is waited for at the end") {
     }
     CHECK(broker.kept == std::vector<std::uint64_t>{7});
     answers.join();
+  }
+}
+
+TEST_CASE("what a bundle held that was kept is freed on the sink's thread, not on the caller's") {
+  std::thread::id freed_by;
+  stream::Writer content;
+  content.later([held = std::shared_ptr<int>{new int, [&](const int* one) {
+                                               delete one;
+                                               freed_by = std::this_thread::get_id();
+                                             }}](stream::Writer&) {});
+  Bundle bundle;
+  bundle.sections[""] = stream::Section{std::move(content)};
+  Broker broker;
+  broker.answer_all({});
+  {
+    HandOver handing_over{broker, true};
+    handing_over.give(std::move(bundle));
+    while (!handing_over.ended()) std::this_thread::yield();
+    CHECK(freed_by != std::thread::id{});
+    CHECK(freed_by != std::this_thread::get_id());
   }
 }
