@@ -31,10 +31,20 @@ void EvaluationCounts::add(std::span<const Truth> outcomes, std::uint32_t times)
   for (std::size_t slot = 0; slot < outcomes.size(); ++slot) count((*each_)[slot], outcomes[slot]);
 }
 
-std::vector<std::uint32_t> EvaluationCounts::all(std::uint32_t Counts::*of) const {
-  std::vector<std::uint32_t> values(members_);
-  for (Slot slot = 0; slot < members_; ++slot) values[slot] = this->of(slot).*of;
-  return values;
+void EvaluationCounts::save(Writer& out) const {
+  if (each_) return out(1, *each_);
+  out(2, members_);
+  out(3, first_.evaluated), out(4, first_.known), out(5, others_.evaluated), out(6, others_.known);
+}
+
+void EvaluationCounts::load(Reader& in) {
+  *this = {};
+  in(2, members_);
+  in(3, first_.evaluated), in(4, first_.known), in(5, others_.evaluated), in(6, others_.known);
+  auto each = in.get<std::vector<Counts>>(1);
+  if (!each.empty()) members_ = static_cast<std::uint32_t>(each.size());
+  if (members_ > Topology::most_slots) *this = {}, in.fail("a rule was evaluated for more members than there can be");
+  else if (!each.empty()) each_ = std::make_unique<std::vector<Counts>>(std::move(each));
 }
 
 void EvaluationCounts::set(std::span<const std::uint32_t> evaluated, std::span<const std::uint32_t> known) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "stream/topology/topology.h"
+#include "stream/values/archive.h"
 #include "stream/values/value.h"
 
 namespace tocsin::stream {
@@ -26,8 +27,9 @@ class EvaluationCounts {
   }
   // So many evaluations with these outcomes. Members do not become fewer.
   void add(std::span<const Truth> outcomes, std::uint32_t times);
-  // For a snapshot.
-  [[nodiscard]] std::vector<std::uint32_t> all(std::uint32_t Counts::*of) const;
+  void save(Writer& out) const;
+  void load(Reader& in);
+  // As in format 3 of a snapshot.
   void set(std::span<const std::uint32_t> evaluated, std::span<const std::uint32_t> known);
 
  private:

@@ -11,6 +11,7 @@
 #include "stream/rules/streak.h"
 #include "stream/topology/topology.h"
 #include "stream/values/archive.h"
+#include "stream/values/copy_on_write.h"
 
 namespace tocsin::stream {
 
@@ -51,39 +52,42 @@ class Lives {
   using Map = std::map<Slot, Life>;
 
   [[nodiscard]] bool empty() const noexcept { return !map_; }
-  [[nodiscard]] std::size_t size() const noexcept { return map_ ? map_->size() : 0; }
-  [[nodiscard]] Map::iterator begin() noexcept { return map_ ? map_->begin() : Map::iterator{}; }
-  [[nodiscard]] Map::iterator end() noexcept { return map_ ? map_->end() : Map::iterator{}; }
-  [[nodiscard]] Map::const_iterator begin() const noexcept { return map_ ? map_->cbegin() : Map::const_iterator{}; }
-  [[nodiscard]] Map::const_iterator end() const noexcept { return map_ ? map_->cend() : Map::const_iterator{}; }
-  [[nodiscard]] Map::iterator find(Slot slot) { return map_ ? map_->find(slot) : end(); }
-  [[nodiscard]] Map::const_iterator find(Slot slot) const { return map_ ? std::as_const(*map_).find(slot) : end(); }
-  [[nodiscard]] Life& at(Slot slot) { return map_->at(slot); }
-  [[nodiscard]] Slot last() const { return map_->rbegin()->first; }  // of one that is not empty
+  [[nodiscard]] std::size_t size() const noexcept { return map_ ? (*map_)->size() : 0; }
+  [[nodiscard]] Map::iterator begin() { return map_ ? map_->own().begin() : Map::iterator{}; }
+  [[nodiscard]] Map::iterator end() { return map_ ? map_->own().end() : Map::iterator{}; }
+  [[nodiscard]] Map::const_iterator begin() const noexcept { return map_ ? (*map_)->cbegin() : Map::const_iterator{}; }
+  [[nodiscard]] Map::const_iterator end() const noexcept { return map_ ? (*map_)->cend() : Map::const_iterator{}; }
+  [[nodiscard]] Map::iterator find(Slot slot) { return map_ ? map_->own().find(slot) : end(); }
+  [[nodiscard]] Map::const_iterator find(Slot slot) const { return map_ ? (*map_)->find(slot) : end(); }
+  [[nodiscard]] Life& at(Slot slot) { return map_->own().at(slot); }
+  [[nodiscard]] Slot last() const { return (*map_)->rbegin()->first; }  // of one that is not empty
 
   Life& operator[](Slot slot) {
-    if (!map_) map_ = std::make_unique<Map>();
-    return (*map_)[slot];
+    if (!map_) map_ = std::make_unique<CopyOnWrite<Map>>();
+    return map_->own()[slot];
   }
   // The one after it.
   Map::iterator erase(Map::iterator at) {
-    const auto next = map_->erase(at);
-    if (!map_->empty()) return next;
+    const auto next = map_->own().erase(at);
+    if (!(*map_)->empty()) return next;
     map_.reset();
     return {};
   }
   void clear() noexcept { map_.reset(); }
 
   // As a map.
-  void save_as(Tag tag, Writer& out) const { out(tag, map_ ? *map_ : Map{}); }
+  void save_as(Tag tag, Writer& out) const {
+    if (!map_) return out(tag, Map{});
+    out.later([tag, lent = map_->lend()](Writer& of) { of(tag, *lent); });
+  }
   void load_as(Tag tag, Reader& in) {
     Map map;
     in(tag, map);
-    map_ = map.empty() ? nullptr : std::make_unique<Map>(std::move(map));
+    map_ = map.empty() ? nullptr : std::make_unique<CopyOnWrite<Map>>(std::move(map));
   }
 
  private:
-  std::unique_ptr<Map> map_;
+  std::unique_ptr<CopyOnWrite<Map>> map_;
 };
 
 }  // namespace tocsin::stream

@@ -211,8 +211,8 @@ constexpr Tag state_tag = 8;  // by name: the next pack's rule can have other fi
 void RuleRun::save(Writer& out) const {
   fields(*this, out);
   lives_.save_as(1, out);
-  out(3, std::vector(answers_now().begin(), answers_now().end()));
-  out(5, counts_.all(&EvaluationCounts::Counts::evaluated)), out(6, counts_.all(&EvaluationCounts::Counts::known));
+  if (!seldom().answers.empty()) out(3, seldom().answers);
+  out(23, counts_);
   out.list(state_tag, std::views::iota(std::size_t{0}, rule_->state.size()),
            [&](Writer& field, std::size_t i) { field(1, rule_->state[i].name), field(2, seldom().state[i]); });
   if (!seldom().holds.empty()) out(22, seldom().holds);
@@ -223,6 +223,7 @@ void RuleRun::load(Reader& in) {
   lives_.load_as(1, in);
   if (auto answers = in.get<std::vector<Truth>>(3); answers != outcomes_) seldom().answers = std::move(answers);
   counts_.set(in.get<std::vector<std::uint32_t>>(5), in.get<std::vector<std::uint32_t>>(6));
+  in(23, counts_);
   unchanged_since_ = last_tick_;
   in(22, seldom().holds);
   in.list(state_tag, [&](Reader& field) {

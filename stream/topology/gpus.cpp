@@ -21,9 +21,9 @@ Slot Topology::gpu(std::string_view node_name, std::string_view name) {
   if (name.empty() || (on == no_slot && !node_name.empty())) return no_slot;
   const GpuName flattened{name};
   if (const Slot found = find_gpu(on, flattened.view()); found != no_slot) return found;
-  if (gpus_.size() >= most_gpus) return no_slot;
-  const auto slot = static_cast<Slot>(gpus_.size());
-  gpus_.push_back({on, {std::string{flattened.view()}}});
+  if (gpus_->size() >= most_gpus) return no_slot;
+  const auto slot = static_cast<Slot>(gpus_->size());
+  gpus_.own().push_back({on, {std::string{flattened.view()}}});
   gpu_slots_.emplace(GpuKey{on, flattened.view()}.view(), slot);
   changed();
   return slot;
@@ -32,7 +32,7 @@ Slot Topology::gpu(std::string_view node_name, std::string_view name) {
 // A GPU has one PCI address and one UUID.
 bool Topology::contradicts(Slot gpu, const GpuName& name) const {
   if (!name.is_pci() && !name.is_uuid()) return false;
-  return std::any_of(gpus_[gpu].names.begin(), gpus_[gpu].names.end(), [&](const std::string& known) {
+  return std::any_of((*gpus_)[gpu].names.begin(), (*gpus_)[gpu].names.end(), [&](const std::string& known) {
     const GpuName other{known};
     return other.is_pci() == name.is_pci() && other.is_uuid() == name.is_uuid() && other.view() != name.view();
   });
@@ -46,9 +46,9 @@ void Topology::name_gpu(Slot gpu, std::string name, Slot from) {
 }
 
 void Topology::move_name(const std::string& name, Slot from, Slot to) {
-  const GpuKey key{gpus_[to == no_slot ? from : to].node, name};
-  if (from != no_slot) std::erase(gpus_[from].names, name);
-  if (to != no_slot) gpus_[to].names.push_back(name), gpu_slots_.insert_or_assign(std::string{key.view()}, to);
+  const GpuKey key{(*gpus_)[to == no_slot ? from : to].node, name};
+  if (from != no_slot) std::erase(gpus_.own()[from].names, name);
+  if (to != no_slot) gpus_.own()[to].names.push_back(name), gpu_slots_.insert_or_assign(std::string{key.view()}, to);
   else gpu_slots_.erase(gpu_slots_.find(key.view()));
 }
 
@@ -61,7 +61,7 @@ void Topology::alias_gpu(std::string_view node_name, std::string_view name, std:
   const Slot by_alias = find_gpu(on, other.view());
   Slot gpu = find_gpu(on, canonical.view());
   const auto name_one = [this](Slot one, const GpuName& as, Slot from) {
-    if (gpus_[one].names.size() < most_names) name_gpu(one, std::string{as.view()}, from);
+    if ((*gpus_)[one].names.size() < most_names) name_gpu(one, std::string{as.view()}, from);
   };
   if (gpu == no_slot && by_alias != no_slot && !contradicts(by_alias, canonical))
     name_one(gpu = by_alias, canonical, no_slot);
@@ -70,7 +70,7 @@ void Topology::alias_gpu(std::string_view node_name, std::string_view name, std:
   if (by_alias == no_slot) {
     name_one(gpu, other, no_slot);
   } else if (by_alias != gpu) {
-    auto& names = gpus_[by_alias].names;
+    const auto& names = (*gpus_)[by_alias].names;
     const bool two = names.size() > 1 && std::any_of(names.begin(), names.end(), [&](const std::string& of) {
                        return contradicts(gpu, GpuName{of});
                      });
@@ -81,10 +81,11 @@ void Topology::alias_gpu(std::string_view node_name, std::string_view name, std:
       gpu = std::min(gpu, by_alias);
     }
   }
-  auto& names = gpus_[gpu].names;
-  const auto shown = std::find(names.begin(), names.end(), canonical.view());
-  if (shown == names.begin() || shown == names.end() || GpuName{names.front()}.is_pci()) return;
-  std::iter_swap(names.begin(), shown);
+  const auto& names = (*gpus_)[gpu].names;
+  const auto shown = std::find(names.begin(), names.end(), canonical.view()) - names.begin();
+  if (shown == 0 || shown == std::ssize(names) || GpuName{names.front()}.is_pci()) return;
+  auto& shows = gpus_.own()[gpu].names;
+  std::iter_swap(shows.begin(), shows.begin() + shown);
   changed();
 }
 
@@ -100,17 +101,17 @@ void Topology::same_gpu(std::string_view node, std::span<const std::string_view>
 }
 
 std::string_view Topology::gpu_uuid(Slot gpu) const {
-  if (gpu >= gpus_.size()) return {};
-  for (const std::string& name : gpus_[gpu].names)
+  if (gpu >= gpus_->size()) return {};
+  for (const std::string& name : (*gpus_)[gpu].names)
     if (const GpuName known{name}; known.is_uuid() && !known.names_nothing()) return name;
   return {};
 }
 
 void Topology::merge_gpus(Slot older, Slot newer) {
-  while (!gpus_[newer].names.empty()) name_gpu(older, gpus_[newer].names.front(), newer);
+  while (!(*gpus_)[newer].names.empty()) name_gpu(older, (*gpus_)[newer].names.front(), newer);
   for (Slot rank = 0; rank < rank_gpu_.size(); ++rank)
     if (rank_gpu_[rank] == newer) put_rank(rank, no_slot, older);
-  for (auto& [name, coordinate] : coordinates_) {
+  for (auto& [name, coordinate] : coordinates_.own()) {
     if (coordinate.owner != Level::gpu || newer >= coordinate.values.size()) continue;
     if (coordinate.values[older].empty()) coordinate.values[older] = std::move(coordinate.values[newer]);
     coordinate.values[newer].clear();

@@ -49,11 +49,11 @@ Slot Topology::container(Level fine, Slot slot, Level coarse) const noexcept {
     const Slot gpu = rank_gpu_[slot];
     if (coarse == Level::gpu) return gpu;
     Slot node = rank_node_[slot];
-    if (node == no_slot && gpu != no_slot) node = gpus_[gpu].node;
+    if (node == no_slot && gpu != no_slot) node = (*gpus_)[gpu].node;
     return coarse == Level::node || node == no_slot ? node : node_rack_[node];
   }
   if (fine == Level::gpu) {
-    const Slot node = gpus_[slot].node;
+    const Slot node = (*gpus_)[slot].node;
     return coarse == Level::node || node == no_slot ? node : node_rack_[node];
   }
   return fine == Level::node ? node_rack_[slot] : no_slot;
@@ -113,8 +113,8 @@ const Groups& Topology::peers(Level level, std::span<const std::string> coordina
   for (Slot slot = 0; slot < group_of.size(); ++slot)
     if (exists(level, slot)) group_of[slot] = 0;
   for (const auto& name : coordinates) {
-    const auto known = coordinates_.find(name);
-    if (known == coordinates_.end()) continue;
+    const auto known = coordinates_->find(name);
+    if (known == coordinates_->end()) continue;
     const auto values = coordinate_of_members(level, known->second);
     bool anyone = false;
     for (Slot slot = 0; slot < values.size() && !anyone; ++slot) anyone = exists(level, slot) && !values[slot].empty();

@@ -98,7 +98,7 @@ void Topology::put_rank(Slot rank, Slot node, Slot gpu) {
   if (node == no_slot) node = rank_node_[rank];
   if (gpu == no_slot) gpu = rank_gpu_[rank];
   if (node == rank_node_[rank] && gpu == rank_gpu_[rank]) return;
-  moves_.push_back({reading_, rank, rank_node_[rank], rank_gpu_[rank]});
+  moves_.own().push_back({reading_, rank, rank_node_[rank], rank_gpu_[rank]});
   rank_node_[rank] = node;
   rank_gpu_[rank] = gpu;
   changed();
@@ -113,19 +113,18 @@ void Topology::place(std::uint32_t number, std::string_view node_name, std::stri
 }
 
 void Topology::go_back_to(Position position) {
-  while (!moves_.empty() && moves_.back().at >= position) {
-    const Move& move = moves_.back();
+  for (; !moves_->empty() && moves_->back().at >= position; moves_.own().pop_back()) {
+    const Move& move = moves_->back();
     rank_node_[move.rank] = move.node;
     rank_gpu_[move.rank] = move.gpu;
-    moves_.pop_back();
   }
   for (; !renamed_.empty() && renamed_.back().at >= position; renamed_.pop_back()) {
     const Renaming& last = renamed_.back();
     if (last.to == no_slot) {  // it left; a GPU that came under its name has it again afterwards
-      const Slot now = find_gpu(gpus_[last.from].node, last.name);
+      const Slot now = find_gpu((*gpus_)[last.from].node, last.name);
       move_name(last.name, no_slot, last.from);
       to_leave_.push_back({last.at, last.name, last.from, now});
-    } else if (find_gpu(gpus_[last.to].node, last.name) == last.to) {
+    } else if (find_gpu((*gpus_)[last.to].node, last.name) == last.to) {
       move_name(last.name, last.to, last.from);
     }
   }
@@ -136,15 +135,16 @@ void Topology::reading(Position entry) {
   reading_ = entry;
   for (; !to_leave_.empty() && to_leave_.back().at < entry; to_leave_.pop_back()) {
     const auto& [at, name, from, to] = to_leave_.back();
-    if (find_gpu(gpus_[from].node, name) == from) move_name(name, from, to);
+    if (find_gpu((*gpus_)[from].node, name) == from) move_name(name, from, to);
     changed();
   }
 }
 
 void Topology::forget_placements_before(Position position) {
   const auto kept =
-      std::find_if(moves_.begin(), moves_.end(), [position](const Move& move) { return move.at >= position; });
-  moves_.erase(moves_.begin(), kept);
+      std::find_if(moves_->begin(), moves_->end(), [position](const Move& move) { return move.at >= position; }) -
+      moves_->begin();
+  if (kept != 0) moves_.own().erase(moves_.own().begin(), moves_.own().begin() + kept);
   const auto named = std::ranges::find_if(renamed_, [position](const Renaming& one) { return one.at >= position; });
   renamed_.erase(renamed_.begin(), named);
 }
@@ -169,9 +169,11 @@ void Topology::rack(std::string_view node_name, std::string_view rack_name) {
 
 void Topology::coordinate(Level owner, Slot slot, std::string_view name, std::string_view value) {
   if (slot >= size(owner)) return;
-  auto found = coordinates_.find(name);
-  if (found == coordinates_.end()) found = coordinates_.emplace(std::string{name}, Coordinate{owner, {}}).first;
-  Coordinate& coordinate = found->second;
+  const auto known = coordinates_->find(name);
+  if (known != coordinates_->end() && known->second.owner == owner && slot < known->second.values.size() &&
+      known->second.values[slot] == value)
+    return;
+  Coordinate& coordinate = coordinates_.own().try_emplace(std::string{name}, Coordinate{owner, {}}).first->second;
   if (coordinate.owner != owner) coordinate = {owner, {}};
   if (slot >= coordinate.values.size()) coordinate.values.resize(slot + 1);
   if (coordinate.values[slot] == value) return;
@@ -189,13 +191,13 @@ void Topology::exited(std::uint32_t number) {
 void Topology::retire(Level level, Slot slot) {
   if (!exists(level, slot)) return;
   if (level == Level::node) {
-    for (Slot gpu = 0; gpu < gpus_.size(); ++gpu)
-      if (gpus_[gpu].node == slot) retire(Level::gpu, gpu);
+    for (Slot gpu = 0; gpu < gpus_->size(); ++gpu)
+      if ((*gpus_)[gpu].node == slot) retire(Level::gpu, gpu);
     node_slots_.erase(nodes_[slot]);
     nodes_[slot].clear();
     node_rack_[slot] = no_slot;
   } else if (level == Level::gpu) {
-    while (!gpus_[slot].names.empty()) name_gpu(no_slot, gpus_[slot].names.back(), slot);
+    while (!(*gpus_)[slot].names.empty()) name_gpu(no_slot, (*gpus_)[slot].names.back(), slot);
   }
   changed();
 }
@@ -209,7 +211,7 @@ void Topology::use_reserved() {
 std::size_t Topology::size(Level level) const noexcept {
   switch (level) {
     case Level::rank: return rank_exists_.size();
-    case Level::gpu: return gpus_.size();
+    case Level::gpu: return gpus_->size();
     case Level::node: return nodes_.size();
     case Level::rack: return racks_.size();
     default: return 1;
@@ -219,7 +221,7 @@ std::size_t Topology::size(Level level) const noexcept {
 bool Topology::exists(Level level, Slot slot) const noexcept {
   if (slot >= size(level)) return false;
   if (level == Level::rank) return rank_exists_[slot] != 0;
-  if (level == Level::gpu) return !gpus_[slot].names.empty();
+  if (level == Level::gpu) return !(*gpus_)[slot].names.empty();
   if (level == Level::node) return !nodes_[slot].empty();
   return true;
 }
@@ -253,7 +255,7 @@ std::string_view Topology::rack_name(Slot rack) const {
   return rack < racks_.size() ? std::string_view{racks_[rack]} : "";
 }
 std::string_view Topology::gpu_name(Slot gpu) const {
-  return exists(Level::gpu, gpu) ? std::string_view{gpus_[gpu].names.front()} : "";
+  return exists(Level::gpu, gpu) ? std::string_view{(*gpus_)[gpu].names.front()} : "";
 }
 
 MemberKey Topology::key(Level level, Slot slot) const {
@@ -283,16 +285,22 @@ void Topology::fields(auto& self, auto& archive) {
       archive(4, self.rank_exited_);
   archive(5, self.rank_node_), archive(6, self.rank_gpu_), archive(7, self.nodes_), archive(8, self.racks_),
       archive(9, self.node_rack_);
-  archive(10, self.gpus_), archive(11, self.coordinates_);
-  archive.columns(12, self.moves_, &Move::at, &Move::rank, &Move::node, &Move::gpu);
   archive(13, self.renamed_);
 }
 
-void Topology::save(Writer& out) const { fields(*this, out); }
+void Topology::save(Writer& out) const {
+  fields(*this, out);
+  out.later([gpus = gpus_.lend(), coordinates = coordinates_.lend(), moves = moves_.lend()](Writer& of) {
+    of(10, *gpus), of(11, *coordinates);
+    of.columns(12, *moves, &Move::at, &Move::rank, &Move::node, &Move::gpu);
+  });
+}
 
 Result<void> Topology::load(Reader& in) {
   Topology read;
   fields(read, in);
+  in(10, read.gpus_.own()), in(11, read.coordinates_.own());
+  in.columns(12, read.moves_.own(), &Move::at, &Move::rank, &Move::node, &Move::gpu);
   read.version_ = version_;
   read.ranks_refused_ = ranks_refused_;
   if (auto status = in.status(); !status) return status;
@@ -306,25 +314,25 @@ Result<void> Topology::load(Reader& in) {
   if (ranks == 0 || ranks > most_ranks + 1 || read.rank_exited_.size() != ranks || read.rank_node_.size() != ranks ||
       read.rank_gpu_.size() != ranks || read.world_size_ >= ranks || read.rank_exists_[reserved_slot])
     return damaged;
-  if (read.nodes_.size() > most_nodes || read.racks_.size() > most_racks || read.gpus_.size() > most_gpus)
+  if (read.nodes_.size() > most_nodes || read.racks_.size() > most_racks || read.gpus_->size() > most_gpus)
     return damaged;
   if (read.node_rack_.size() != read.nodes_.size() || !within(read.node_rack_, read.racks_.size())) return damaged;
-  if (!within(read.rank_node_, read.nodes_.size()) || !within(read.rank_gpu_, read.gpus_.size())) return damaged;
+  if (!within(read.rank_node_, read.nodes_.size()) || !within(read.rank_gpu_, read.gpus_->size())) return damaged;
   for (Slot slot = 0; slot < read.nodes_.size(); ++slot)
     if (!read.nodes_[slot].empty()) read.node_slots_.emplace(read.nodes_[slot], slot);
   for (Slot slot = 0; slot < read.racks_.size(); ++slot) read.rack_slots_.emplace(read.racks_[slot], slot);
-  for (Slot slot = 0; slot < read.gpus_.size(); ++slot) {
-    const auto& gpu = read.gpus_[slot];
+  for (Slot slot = 0; slot < read.gpus_->size(); ++slot) {
+    const auto& gpu = (*read.gpus_)[slot];
     if (gpu.node != no_slot && gpu.node >= read.nodes_.size()) return damaged;
     for (const auto& name : gpu.names) read.gpu_slots_.emplace(GpuKey{gpu.node, name}.view(), slot);
   }
-  for (const Move& move : read.moves_)
+  for (const Move& move : *read.moves_)
     if (move.rank >= ranks || (move.node != no_slot && move.node >= read.nodes_.size()) ||
-        (move.gpu != no_slot && move.gpu >= read.gpus_.size()))
+        (move.gpu != no_slot && move.gpu >= read.gpus_->size()))
       return damaged;
   for (const Renaming& one : read.renamed_)
-    if (one.from == one.to || !within({one.from, one.to}, read.gpus_.size())) return damaged;
-  for (const auto& [name, coordinate] : read.coordinates_)
+    if (one.from == one.to || !within({one.from, one.to}, read.gpus_->size())) return damaged;
+  for (const auto& [name, coordinate] : *read.coordinates_)
     if (index(coordinate.owner) >= level_count || coordinate.values.size() > read.size(coordinate.owner))
       return damaged;
   *this = std::move(read);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "stream/values/archive.h"
+#include "stream/values/copy_on_write.h"
 #include "stream/values/record.h"
 #include "stream/values/result.h"
 #include "stream/values/signal.h"
@@ -173,11 +174,11 @@ class Topology {
   std::vector<Slot> rank_node_, rank_gpu_;
   std::vector<std::string> nodes_, racks_;
   std::vector<Slot> node_rack_;
-  std::vector<Gpu> gpus_;
+  CopyOnWrite<std::vector<Gpu>> gpus_;
   Slots node_slots_, rack_slots_, gpu_slots_;  // GPUs by node and name
-  std::map<std::string, Coordinate, std::less<>> coordinates_;
-  std::vector<Move> moves_;         // in the order of the log
-  std::vector<Renaming> renamed_;   // likewise
+  CopyOnWrite<std::map<std::string, Coordinate, std::less<>>> coordinates_;
+  CopyOnWrite<std::vector<Move>> moves_;  // in the order of the log
+  std::vector<Renaming> renamed_;         // likewise
   std::vector<Renaming> to_leave_;  // gone back over: names of GPUs that left behind this entry, the first at the end
   Position reading_{};
   std::uint64_t version_ = 1;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stream/values/packed.h"
+
 namespace tocsin::stream {
 namespace {
 
@@ -197,6 +199,18 @@ std::size_t SourceCoverage::gaps(Time now) const {
 bool SourceCoverage::open_gap(Time now) const {
   return beats_.last != nullptr && *beats_.last != long_ago &&
          *beats_.last + widest_beat < std::min(*beats_.clock, now);
+}
+
+void SourceCoverage::Members::save(Writer& out) const {
+  if (!chains.empty())
+    out.later([copy = chains](Writer& of) { pack_columns(of, 3, copy, &Chain::since, &Chain::last); });
+  out.columns(2, broken, &Broken::slot, &Broken::since, &Broken::last);
+}
+
+void SourceCoverage::Members::load(Reader& in) {
+  in.columns(1, chains, &Chain::since, &Chain::last);  // of format 3
+  unpack_columns(in, 3, chains, most_of_column, &Chain::since, &Chain::last);
+  in.columns(2, broken, &Broken::slot, &Broken::since, &Broken::last);
 }
 
 void SourceCoverage::fields(auto& self, auto& archive) {

@@ -97,10 +97,8 @@ class SourceCoverage {
     mutable std::size_t spanned = 0;
     mutable std::uint64_t as_of = 0;
     std::vector<Broken> broken;  // chains that broke, oldest first: windows that end in the past use them
-    static void fields(auto& self, auto& archive) {
-      archive.columns(1, self.chains, &Chain::since, &Chain::last);
-      archive.columns(2, self.broken, &Broken::slot, &Broken::since, &Broken::last);
-    }
+    void save(Writer& out) const;
+    void load(Reader& in);
   };
   using Source = std::array<Members, level_count>;  // by level
   static void fields(auto& self, auto& archive);

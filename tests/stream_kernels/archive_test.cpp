@@ -6,6 +6,7 @@
 #include <random>
 
 #include "stream/values/archive.h"
+#include "stream/values/copy_on_write.h"
 #include "stream/values/value.h"
 #include "tests/seed.h"
 
@@ -84,6 +85,29 @@ TEST_CASE("fields that are written later are where they would be, had they been 
   const auto middle = [](Writer& out) { out(1, std::vector{0.5, absent}), out(2, std::string{"some"}); };
   const auto end = [](Writer& out) { out(7, 8), out(8, whole().by_name); };
   CHECK(fields([&](Writer& out) { out.later(middle); }, [&](Writer& out) { out.later(end); }) == fields(middle, end));
+}
+
+TEST_CASE("a value that is lent is copied only where it changes before it is given back") {
+  CopyOnWrite<std::vector<int>> value{{1, 2, 3}};
+  const int* const first = value->data();
+  auto lent = value.lend();
+  CHECK(lent == value.lend());
+  CHECK(lent->data() == first);
+  CHECK(*value == std::vector{1, 2, 3});
+  value.own().push_back(4);
+  CHECK(*lent == std::vector{1, 2, 3});
+  CHECK(*value == std::vector{1, 2, 3, 4});
+
+  const int* const again = value->data();
+  (void)value.lend();  // and given back
+  value.own()[0] = 5;
+  CHECK(value->data() == again);
+  lent = value.lend();
+  CopyOnWrite<std::vector<int>> copy{value}, moved{std::move(value)};
+  moved.own()[0] = 6, copy.own()[0] = 7;
+  CHECK(*lent == std::vector{5, 2, 3, 4});
+  CHECK(*moved == std::vector{6, 2, 3, 4});
+  CHECK(*copy == std::vector{7, 2, 3, 4});
 }
 
 TEST_CASE("a field that a reader does not know is skipped, and one that is missing keeps its default") {
