@@ -11,6 +11,9 @@ namespace {
 
 constexpr Duration between_takes = std::chrono::seconds{1}, between_own = std::chrono::seconds{30};
 constexpr Duration between_parts = std::chrono::milliseconds{100};  // takes, where more are due than one holds
+// What a section costs besides what the shard writes of it, as so many bytes written: parts are lent, for each rule and
+// window.
+constexpr std::size_t cost_of_section = 32u << 10;
 constexpr int first_save = 60;  // a new subject's first section comes so many times sooner: within seconds
 constexpr std::size_t most_ahead =
     4;  // packs that are held compiled before they come into force: a source may be minutes behind
@@ -249,7 +252,7 @@ Shard::Sections Shard::State::take_due(bool all, std::size_t most_bytes) {
       break;
     }
     take_section(*item, sections);
-    bytes += item->second.saved_bytes;
+    bytes += item->second.saved_bytes + cost_of_section;
   }
   return sections;
 }
