@@ -104,7 +104,7 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
     s.let_go += signal.take_let_go();
     s.dues[id] = signal.next_due();
   }
-  s.due = std::ranges::min(s.dues);
+  s.find_first_due();
 }
 
 void History::pass(Time clock) {

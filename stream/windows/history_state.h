@@ -185,7 +185,11 @@ struct History::State {
   }
   void find_due() {
     for (const std::uint32_t id : kept) dues[id] = signals[id]->next_due();
-    due = std::ranges::min(dues);
+    find_first_due();
+  }
+  void find_first_due() {  // what is not kept has nothing due
+    due = never;
+    for (const std::uint32_t id : kept) due = std::min(due, dues[id]);
   }
 
   template <class V>

@@ -301,7 +301,6 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
   times.assign(count, 0.0);
   for (std::size_t r = first; r < end && uses_times(reduction.op); ++r)
     times[r - first] = static_cast<double>(rows.closed().number(r) - rows.closed().number(first)) * row;
-  block.resize(together * count);
   for (std::size_t base = 0; base < out.size(); base += together) {
     const std::size_t width = std::min(together, out.size() - base);
     auto& slots = reduction.scratch->slots;  // those whose numbers have to be read
@@ -319,6 +318,7 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
       if (rows.ever(slot) && (!reduction.needs_cover() || covered(count, slot, reduction, row))) slots.push_back(slot);
     }
     if (slots.empty()) continue;
+    block.resize(together * count);
     for (std::size_t r = 0; r < count; ++r) {
       const std::span<const T> from = rows.closed()[first + r].values;
       for (std::size_t j = 0; j < slots.size(); ++j)
