@@ -15,10 +15,10 @@ RowNumber first_before(const RowGrid& panes, Time from) {
 }  // namespace
 
 template <class T>
-void BaselineView<T>::take_last(const Rows<T>& rows, RowNumber through) {
-  if (!last_ || through <= rows_through_) return;
+void LastValues<T>::take(const Rows<T>& rows, RowNumber through) {
+  if (through <= through_) return;
   const auto& closed = rows.closed();
-  for (std::size_t r = rows.after(rows_through_); r < closed.size() && closed.number(r) <= through; ++r) {
+  for (std::size_t r = rows.after(through_); r < closed.size() && closed.number(r) <= through; ++r) {
     const std::span<const T> row = closed[r].values;
     if (values_.size() < row.size()) {
       values_.resize(row.size(), absent);
@@ -30,7 +30,30 @@ void BaselineView<T>::take_last(const Rows<T>& rows, RowNumber through) {
       times_[slot] = rows.grid().end(closed.number(r));
     }
   }
-  rows_through_ = through;
+  through_ = through;
+}
+
+template <class T>
+bool LastValues<T>::reduce(Time from, std::span<double> out) const {
+  if (values_.empty()) return false;
+  std::fill(out.begin(), out.end(), absent);
+  for (Slot slot = 0; slot < std::min(out.size(), values_.size()); ++slot)
+    if (times_[slot] > from) out[slot] = values_[slot];
+  return true;
+}
+
+template <class T>
+Time LastValues<T>::first_after(Time from) const noexcept {
+  Time first = never;
+  for (const Time time : times_)
+    if (time > from) first = std::min(first, time);
+  return first;
+}
+
+template <class T>
+void LastValues<T>::load(Reader& in) {
+  fields(*this, in);
+  if (times_.size() != values_.size()) values_.clear(), times_.clear();
 }
 
 template <class T>
@@ -97,13 +120,8 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
   const auto& all = panes.all();
   const std::size_t first = panes.after(first_before(panes.grid(), time_range.from)),
                     end = panes.after(panes.grid().through(time_range.to));
-  if (reduction.op == Op::w_last && last_ && reduction.arguments.number <= 1) {
-    if (values_.empty()) return false;
-    std::fill(out.begin(), out.end(), absent);
-    for (Slot slot = 0; slot < std::min(out.size(), values_.size()); ++slot)
-      if (times_[slot] > time_range.from) out[slot] = values_[slot];
-    return true;
-  }
+  if (reduction.op == Op::w_last && last_ && reduction.arguments.number <= 1)
+    return last_values_.reduce(time_range.from, out);
   if (first >= end) return false;
   std::fill(out.begin(), out.end(), absent);
   if (const auto* column = kept_.find(reduction.op, reduction.arguments.number);
@@ -173,23 +191,8 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
   return true;
 }
 
-template <class T>
-void BaselineView<T>::fields(auto& self, auto& archive) {
-  archive(1, self.rows_through_), archive(2, self.values_), archive(3, self.times_);
-}
-
-template <class T>
-void BaselineView<T>::save(Writer& out) const {
-  fields(*this, out);
-}
-
-template <class T>
-void BaselineView<T>::load(Reader& in) {
-  fields(*this, in);
-  if (times_.size() != values_.size()) values_.clear(), times_.clear();
-  built_ = false;
-}
-
+template class LastValues<float>;
+template class LastValues<double>;
 template class BaselineView<float>;
 template class BaselineView<double>;
 

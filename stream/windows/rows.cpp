@@ -186,6 +186,7 @@ void Rows<T>::take(Rows& other) {
   closed_.swap_rows(other.closed_);
   known_ = std::exchange(other.known_, 0), never_ = std::move(other.never_);
   before_ = std::move(other.before_);
+  drop_through(marks_.floor);
 }
 
 template <class T>

@@ -21,6 +21,7 @@ enum : Tag {
   point_windows_tag,
   point_attempts_tag,
   events_tag,
+  lasts_tag,
 };
 
 // Views are in the order of the pack's windows, and the pack is the same.
@@ -36,6 +37,7 @@ template <class T>
 void save_rows(Writer& out, const RowSide<T>& side) {
   out(digest_tag, side.rows.marks().digest), out(floor_tag, side.rows.marks().floor);
   out(panes_tag, side.panes), out(baselines_tag, side.baselines), out(row_attempts_tag, side.attempts);
+  if (!side.lasts.empty()) out(lasts_tag, side.lasts);
 }
 
 template <class T>
@@ -47,6 +49,7 @@ void load_rows(Reader& in, RowSide<T>& side) {
   for (auto& view : side.raw) view.forget();
   load_views(in, baselines_tag, side.baselines);
   load_views(in, row_attempts_tag, side.attempts);
+  load_views(in, lasts_tag, side.lasts);
 }
 
 template <class View>
@@ -71,6 +74,12 @@ void adopt_rows(RowSide<T>& side, RowSide<T>& old, Time clock) {
   for (auto& view : side.baselines) {
     if (auto* before = same(old.baselines, view.spec())) view.adopt(*before);
     else view.begin_after(newest);
+  }
+  // What a restore would not read again is taken now.
+  for (auto& view : side.lasts) {
+    if (auto* before = same(old.lasts, view.spec())) view.values = std::move(before->values);
+    else if (clock != long_ago)
+      view.values.take(side.rows, side.rows.grid().through(clock - view.spec().settle - view.spec().lag));
   }
   for (auto& view : side.attempts) {
     if (auto* before = same(old.attempts, view.spec)) view.adopt(*before, newest, 0);

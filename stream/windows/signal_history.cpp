@@ -23,6 +23,16 @@ Duration reach_of(const WindowSpec& window, bool raw, Duration wait) {
 // Baselines read rows only for `last`; "attempt" reads them until its accumulators have taken them.
 bool reads_rows(const Asked& asked) { return !asked.window.baseline() || asked.demand.last; }
 
+bool over_raw_rows(const WindowSpec& window) { return window.span == Span::time && !window.baseline(); }
+
+// Whether the values that came last answer all that can be asked: no scripted rule reads the window.
+bool asks_last_alone(const Asked& asked) {
+  const Demand& demand = asked.demand;
+  const auto reads_one = [](Op op) { return op == Op::w_last || op == Op::w_age || op == Op::w_interval; };
+  return over_raw_rows(asked.window) && asked.declared && !demand.times && demand.last && demand.last_n <= 1 &&
+         std::ranges::all_of(demand.reductions, reads_one, &Reduction::op);
+}
+
 }  // namespace
 
 template <class T>
@@ -48,6 +58,8 @@ void RowSide<T>::advance(const WindowSpec& spec, TimeRange time_range) {
   }
   for (auto& view : raw)
     if (same_values(view.spec(), spec)) view.advance(rows, time_range);
+  for (auto& view : lasts)
+    if (same_values(view.spec(), spec)) view.values.take(rows, rows.grid().through(time_range.to));
 }
 
 template struct RowSide<float>;
@@ -59,6 +71,7 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows, bool rows
   const Duration slack = 2 * definition_->row + wait_of(*definition_);
   RowSide<T> side{Rows<T>{grid, definition_->lateness, reach_ + definition_->lateness + slack,
                           definition_->kind == SignalKind::counter},
+                  {},
                   {},
                   {},
                   {},
@@ -79,7 +92,7 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows, bool rows
   const auto count = [&](auto predicate) {
     return static_cast<std::size_t>(std::ranges::count_if(windows, predicate, &Asked::window));
   };
-  side.raw.reserve(count([](const WindowSpec& w) { return w.span == Span::time && !w.baseline(); }));
+  side.raw.reserve(count(over_raw_rows));
   side.baselines.reserve(count([](const WindowSpec& w) { return w.baseline(); }));
   for (const Asked& asked : windows) {
     const WindowSpec& w = asked.window;
@@ -87,6 +100,7 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows, bool rows
       side.attempts.push_back({w, Accumulators{asked.demand, definition_->kind == SignalKind::counter}});
     if (w.span != Span::time) continue;
     if (w.baseline()) side.baselines.emplace_back(w, asked.demand, grid.length * Panes<T>::rows_a_pane);
+    else if (asks_last_alone(asked)) side.lasts.push_back({&w, {}});
     else side.raw.emplace_back(w, asked.demand, asked.declared, *definition_);
   }
   return side;
@@ -104,8 +118,9 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vect
     if (w.span == Span::attempt) attempt = true;
     if (!of_rows(w, definition)) continue;
     rows = true;
-    reach_ = std::max(
-        reach_, reads_rows(asked) ? reach_of(w, w.span == Span::time && !w.baseline(), wait_of(definition)) : w.settle);
+    reach_ = std::max(reach_, reads_rows(asked)
+                                  ? reach_of(w, over_raw_rows(w) && !asks_last_alone(asked), wait_of(definition))
+                                  : w.settle);
   }
   if (definition.kind == SignalKind::event) {
     events_ = std::make_unique<Events>(
@@ -190,6 +205,7 @@ bool SignalHistory::close_rows(Time clock) {
     for (; side.rows.next_due() <= clock; any = true) {
       for (AttemptView& view : side.attempts) side.accumulate(view, side.rows.removed_next());
       for (auto& view : side.baselines) view.take_last(side.rows, side.rows.removed_next());
+      for (auto& view : side.lasts) view.values.take(side.rows, side.rows.removed_next());
       side.rows.close_next(clock);
       feed_panes(side, 1);
     }
@@ -223,6 +239,7 @@ void SignalHistory::advance(Time clock, std::optional<Time> attempt_start, Time 
   const auto rows = [&](auto& side) {
     for (auto& view : side.raw) view.advance(side.rows, seen(view.spec()));
     for (auto& view : side.baselines) view.advance(side.rows, *side.panes, seen(view.spec()));
+    for (auto& view : side.lasts) view.values.take(side.rows, side.rows.grid().through(seen(view.spec()).to));
     for (auto& view : side.attempts) side.advance(view.spec, seen(view.spec));
     if (!side.rows.closed().empty()) advanced_ = side.rows.closed().last_number();
   };
@@ -251,6 +268,7 @@ std::size_t SignalHistory::retained_bytes() const noexcept {
     if (side.panes) bytes += side.panes->retained_bytes();
     for (const auto& view : side.raw) bytes += view.retained_bytes();
     for (const auto& view : side.baselines) bytes += view.retained_bytes();
+    for (const auto& view : side.lasts) bytes += view.values.retained_bytes();
     for (const auto& view : side.attempts) bytes += view.accumulators->retained_bytes();
   };
   if_rows(rows);

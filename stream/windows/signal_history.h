@@ -23,6 +23,7 @@ struct RowSide {
   Rows<T> rows;
   std::optional<Panes<T>> panes;
   std::vector<RawView<T>> raw;
+  std::vector<LastView<T>> lasts;
   std::vector<BaselineView<T>> baselines;
   std::vector<AttemptView> attempts;  // of signals that do not count points
 

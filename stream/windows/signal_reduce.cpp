@@ -9,16 +9,16 @@ namespace {
 
 using Span = WindowSpec::Span;
 
-template <class View>
-View* find_view(std::vector<View>& views, const WindowSpec& window) {
-  for (View& view : views) {
+template <class Views>
+auto* find_view(Views& views, const WindowSpec& window) {
+  for (auto& view : views) {
     if constexpr (requires { view.spec(); }) {
       if (same_values(view.spec(), window)) return &view;
     } else if (same_values(view.spec, window)) {
       return &view;
     }
   }
-  return nullptr;
+  return static_cast<decltype(views.data())>(nullptr);
 }
 
 // Of so many points in a window those that a reduction reads: last(n) and first(n) need n of them.
@@ -67,6 +67,10 @@ SignalHistory::Found SignalHistory::reduce_rows(RowSide<T>& side, const Node& no
     if (view == nullptr) return Found::not_retained;
     view->advance(side.rows, *side.panes, of);
     return view->reduce(*side.panes, of, reduction, out) ? Found::something : Found::nothing;
+  }
+  if (LastView<T>* const last = find_view(side.lasts, window)) {
+    last->values.take(side.rows, side.rows.grid().through(of.to));
+    return last->values.reduce(of.from, out) ? Found::something : Found::nothing;
   }
   RawView<T>* view = find_view(side.raw, window);
   if (view == nullptr) return Found::not_retained;
@@ -177,6 +181,10 @@ Time SignalHistory::unchanged_until(const WindowSpec& window, TimeRange range) c
     const Time newest = closed.empty() ? long_ago : grid.end(closed.last_number());
     const Time reached = window.baseline() ? range.from - 2 * Panes<float>::rows_a_pane * grid.length : range.to;
     if (newest > reached) return;
+    if (const auto* last = find_view(side.lasts, window)) {
+      until = leaves(last->values.first_after(range.from));
+      return;
+    }
     const std::size_t first = side.rows.after(grid.through(range.from));
     until = attempt || first == closed.size() ? never : leaves(grid.end(closed.number(first)));
   });

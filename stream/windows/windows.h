@@ -87,6 +87,42 @@ class RawView {
   typename WindowFold<T>::Wants wants_;
 };
 
+// The last value of each member in a window, whose rows may be dropped then. Advances with the ticks, never back.
+template <class T>
+class LastValues {
+ public:
+  // Takes the rows up to this one.
+  void take(const Rows<T>& rows, RowNumber through);
+  void begin_after(RowNumber row) noexcept { through_ = row; }
+  // Those that came after `from`. False: there never was one, and nothing is written.
+  bool reduce(Time from, std::span<double> out) const;
+  // The time of the first of them; never: there is none.
+  [[nodiscard]] Time first_after(Time from) const noexcept;
+  void save(Writer& out) const { fields(*this, out); }
+  void load(Reader& in);
+  [[nodiscard]] std::size_t retained_bytes() const noexcept {
+    return values_.capacity() * sizeof(double) + times_.capacity() * sizeof(Time);
+  }
+
+ private:
+  static void fields(auto& self, auto& archive) {
+    archive(1, self.through_), archive(2, self.values_), archive(3, self.times_);
+  }
+  RowNumber through_ = std::numeric_limits<RowNumber>::min();
+  std::vector<double> values_;  // by slot
+  std::vector<Time> times_;
+};
+
+// A window of raw rows of which nothing but `last` is asked: it keeps no rows.
+template <class T>
+struct LastView {
+  const WindowSpec* window;
+  LastValues<T> values;
+  [[nodiscard]] const WindowSpec& spec() const noexcept { return *window; }
+  void save(Writer& out) const { values.save(out); }
+  void load(Reader& in) { values.load(in); }
+};
+
 // A window that reaches further back than raw rows: over panes. Reductions of values (median, quantile, mad, theil_sen
 // …) use the panes' means; `last` is the last row's value.
 template <class T>
@@ -101,30 +137,28 @@ class BaselineView {
   [[nodiscard]] const WindowSpec& spec() const noexcept { return *spec_; }
   [[nodiscard]] bool ordered() const noexcept { return order_; }
 
-  // The last values of the rows up to this one, which the rows may drop then.
-  void take_last(const Rows<T>& rows, RowNumber through);
+  void take_last(const Rows<T>& rows, RowNumber through) {
+    if (last_) last_values_.take(rows, through);
+  }
   void advance(const Rows<T>& rows, const Panes<T>& panes, TimeRange time_range);
   bool reduce(const Panes<T>& panes, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const;
-  void begin_after(RowNumber row) noexcept { rows_through_ = row; }
+  void begin_after(RowNumber row) noexcept { last_values_.begin_after(row); }
   void adopt(BaselineView& old) {
-    rows_through_ = old.rows_through_;
-    values_ = std::move(old.values_);
-    times_ = std::move(old.times_);
+    last_values_ = std::move(old.last_values_);
     if (order_ != old.order_ || !kept_.adopt(old.kept_)) return;  // built again from the panes
     built_ = old.built_;
     from_ = old.from_, through_ = old.through_;
     sorted_ = std::move(old.sorted_);
     counts_ = std::move(old.counts_);
   }
-  void save(Writer& out) const;
-  void load(Reader& in);
+  void save(Writer& out) const { last_values_.save(out); }
+  void load(Reader& in) { last_values_.load(in), built_ = false; }
   [[nodiscard]] std::size_t retained_bytes() const noexcept {
     return sorted_.retained_bytes() + kept_.retained_bytes() + counts_.capacity() * sizeof(std::uint32_t) +
-           values_.capacity() * sizeof(double) + times_.capacity() * sizeof(Time);
+           last_values_.retained_bytes();
   }
 
  private:
-  static void fields(auto& self, auto& archive);
   static void count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction,
                               std::span<double> out);
   const WindowSpec* spec_;
@@ -133,11 +167,11 @@ class BaselineView {
   SortedColumns<double> sorted_;
   std::vector<std::uint32_t> counts_;  // of rows in these panes
   IncrementalAggregates kept_;         // over these panes
-  RowNumber rows_through_ = std::numeric_limits<RowNumber>::min();
-  std::vector<double> values_;  // of the last rows, per member
-  std::vector<Time> times_;
+  LastValues<T> last_values_;
 };
 
+extern template class LastValues<float>;
+extern template class LastValues<double>;
 extern template class RawView<float>;
 extern template class RawView<double>;
 extern template class BaselineView<float>;

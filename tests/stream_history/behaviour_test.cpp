@@ -268,6 +268,22 @@ TEST_CASE("members appear at any time, and a long silence costs nothing") {
   CHECK(bench.history->retained_bytes() <= before);
 }
 
+TEST_CASE("a window of which only the last value is asked keeps no rows") {
+  Bench bench;
+  bench.add(signal("load"));
+  const NodeId last = bench.reduce(bench.window("load", 240s), Op::w_last),
+               mean = bench.reduce(bench.window("load", 10s), Op::w_mean);
+  bench.begin();
+  bench.sample("load", 2, 1, 7, 1);
+  for (double t = 1; t <= 240; ++t) bench.sample("load", 1, t, t, t);
+  CHECK(bench.look(last, 240)[2] == 7);
+  CHECK(is_absent(bench.look(last, 241)[2]));
+  for (double t = 247; t <= 300; ++t) bench.sample("load", 1, t, t, t);
+  CHECK(bench.history->retained_samples() < 40);
+  CHECK(bench.look(last, 300)[1] == 300);
+  CHECK(bench.look(mean, 300)[1] == 295.5);
+}
+
 TEST_CASE("a sample from the far future takes the place of its arrival, and open rows stay few") {
   Bench bench;
   bench.add(signal("load"));

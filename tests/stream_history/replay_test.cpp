@@ -48,6 +48,9 @@ void ask_all(Recorded& recorded, bool declared = true) {
     ask(recorded, spec, order, declared);
     if (recorded.table[spec.signal].kind != SignalKind::counter) ask(recorded, spec, sums, declared);
   }
+  for (const auto& spec :
+       {recorded.window("gauge", 100s, 20s), recorded.window("quick", 150s), recorded.window("step", 45s)})
+    ask(recorded, spec, {Op::w_last, Op::w_age}, declared);
   for (const auto& spec : {recorded.attempt("gauge"), recorded.attempt("dots")}) {
     ask(recorded, spec, order, declared);
     ask(recorded, spec, sums, declared);
@@ -202,8 +205,11 @@ TEST_CASE("a history of another pack goes on in windows of which that pack maint
   const auto records = random_records(seed, std::vector<std::string>{"gauge", "quick", "dots", "counter"}, 4, 900);
   const std::vector<Op> orders{Op::w_median, Op::w_mad}, one_order{Op::w_median},
       folds{Op::w_mean, Op::w_min, Op::w_max}, one_fold{Op::w_max};
-  const auto opened = [&](Recorded& recorded, const std::vector<Op>& ordered, const std::vector<Op>& folded) {
+  const auto opened = [&](Recorded& recorded, const std::vector<Op>& ordered, const std::vector<Op>& folded,
+                          bool last_alone) {
     prepare(recorded);
+    recorded.reduce(recorded.window("gauge", 200s), Op::w_last);
+    if (!last_alone) recorded.reduce(recorded.window("gauge", 200s), Op::w_mean);
     for (const auto& spec :
          {recorded.window("gauge", 30s), recorded.window("quick", 20s, 5s), recorded.window("gauge", 6min),
           recorded.points("dots", 12), recorded.window("counter", 60s)}) {
@@ -215,7 +221,7 @@ TEST_CASE("a history of another pack goes on in windows of which that pack maint
     return recorded.open();
   };
   Recorded whole;
-  History kept = opened(whole, orders, folds);
+  History kept = opened(whole, orders, folds, true);
   (void)whole.run(kept, records, 0, records.size() / 2);
   const Time next_tick = whole.next_tick;
   const auto expected = whole.run(kept, records, records.size() / 2, records.size());
@@ -225,7 +231,7 @@ TEST_CASE("a history of another pack goes on in windows of which that pack maint
     CAPTURE(ordered.size());
     CAPTURE(folded.size());
     Recorded less, more;
-    History before = opened(less, ordered, folded), after = opened(more, orders, folds);
+    History before = opened(less, ordered, folded, false), after = opened(more, orders, folds, true);
     (void)less.run(before, records, 0, records.size() / 2);
     after.adopt(before);
     more.next_tick = next_tick;
