@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "stream/graph/evaluator_state.h"
@@ -52,8 +53,9 @@ void Evaluator::State::compute(NodeId id) {
   const std::size_t n = values.members(of.level);
   fresh_constant = false, rooms_used = 0;
   if (numbers.size() < n) numbers.resize(n), truths.resize(n);
-  fresh_column = values.spare(of.level), fresh_mask = std::span{truths}.first(n);
-  if (fresh_column.empty() || !of.has_column()) fresh_column = std::span{numbers}.first(n);
+  const bool exchanges = n > NodeValues::few && of.has_column();
+  fresh_column = exchanges ? values.spare(of.level) : std::span{numbers}.first(n);
+  fresh_mask = std::span{truths}.first(n);
   if (n > 0) write(id, of, n);
   if (!keep(id, of)) return;
   for (const NodeId user : graph->users(id))
@@ -68,8 +70,9 @@ bool Evaluator::State::keep(NodeId id, const NodeStep& of) {
     if (as_before && (n == 0 || std::memcmp(static_cast<const void*>(kept.data()),
                                             static_cast<const void*>(fresh.data()), n * sizeof fresh[0]) == 0))
       return false;
-    if (n > 2 && static_cast<const void*>(fresh.data()) == values.spare(of.level).data()) values.exchange_spare(of);
-    else std::copy_n(fresh.begin(), n, kept.begin());
+    if constexpr (std::is_same_v<decltype(kept), std::span<double>>)
+      if (n > NodeValues::few) return values.exchange_spare(of), true;
+    std::copy_n(fresh.begin(), n, kept.begin());
     return true;
   };
   const bool column_changed = of.has_column() && store(values.column(of), fresh_column),

@@ -19,6 +19,8 @@ namespace tocsin::stream {
 // The values of a graph's nodes over the members of one attempt, those of a level side by side. Owned by its Evaluator.
 class NodeValues {
  public:
+  static constexpr std::size_t few = 16;  // members: of no more than these, columns are copied
+
   // Takes room for all nodes and members. A level that got members has lost its values.
   void fit(const Graph::Numbered& nodes, const Topology& topology) {
     for (std::size_t level = 0; level < level_count; ++level) {
@@ -52,8 +54,6 @@ class NodeValues {
   }
 
  private:
-  static constexpr std::size_t few = 16;  // members: of no more than these, columns are copied
-
   // Memory that is not written takes no room: most columns of many members hold two values.
   template <class T>
   struct Rows {
