@@ -25,8 +25,11 @@ bool reads_rows(const Asked& asked) { return !asked.window.baseline() || asked.d
 
 bool over_raw_rows(const WindowSpec& window) { return window.span == Span::time && !window.baseline(); }
 
-// Whether the values that came last answer all that can be asked: no scripted rule reads the window.
-bool asks_last_alone(const Asked& asked) {
+// Whether the values that came last answer all that can be asked, as no scripted rule reads the window, and take less
+// than the rows. Of a short one, rows take little, and the last row answers for most members at once.
+bool asks_last_alone(const Asked& asked, const SignalDefinition& signal) {
+  constexpr int few_rows = 30;
+  if (asked.window.over <= few_rows * signal.row) return false;
   const Demand& demand = asked.demand;
   const auto reads_one = [](Op op) { return op == Op::w_last || op == Op::w_age || op == Op::w_interval; };
   return over_raw_rows(asked.window) && asked.declared && !demand.times && demand.last && demand.last_n <= 1 &&
@@ -100,7 +103,7 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows, bool rows
       side.attempts.push_back({w, Accumulators{asked.demand, definition_->kind == SignalKind::counter}});
     if (w.span != Span::time) continue;
     if (w.baseline()) side.baselines.emplace_back(w, asked.demand, grid.length * Panes<T>::rows_a_pane);
-    else if (asks_last_alone(asked)) side.lasts.push_back({&w, {}});
+    else if (asks_last_alone(asked, *definition_)) side.lasts.push_back({&w, {}});
     else side.raw.emplace_back(w, asked.demand, asked.declared, *definition_);
   }
   return side;
@@ -118,9 +121,9 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vect
     if (w.span == Span::attempt) attempt = true;
     if (!of_rows(w, definition)) continue;
     rows = true;
-    reach_ = std::max(reach_, reads_rows(asked)
-                                  ? reach_of(w, over_raw_rows(w) && !asks_last_alone(asked), wait_of(definition))
-                                  : w.settle);
+    reach_ = std::max(reach_, reads_rows(asked) ? reach_of(w, over_raw_rows(w) && !asks_last_alone(asked, definition),
+                                                           wait_of(definition))
+                                                : w.settle);
   }
   if (definition.kind == SignalKind::event) {
     events_ = std::make_unique<Events>(
