@@ -227,7 +227,7 @@ bool Points::add(Entry entry, Time clock) {
 Time Points::apply_first() {
   const Pending run = pending_.own().pop();
   if (is_number(run.step)) remember_step(run.step);
-  log_.own().push_back(run);
+  log_.own().push_back({run, through_});
   through_ += run.count;
   return run.at;
 }
@@ -237,12 +237,16 @@ template <class View, class Take>
 void Points::advance(View& view, Time to, Take&& take) {
   view.cursor = std::max(view.cursor, base_);
   if (view.cursor >= through_) return;
-  std::uint64_t before = through_;  // of the run at `index`: from the newest on back, as little is left to take
-  std::size_t index = log_->size();
-  while (index > 0 && before > view.cursor) before -= (*log_)[--index].count;
-  for (; index < log_->size() && (*log_)[index].at <= to; ++index) {
-    take((*log_)[index]);
-    view.cursor += (*log_)[index].count;
+  const Queue<Logged>& log = *log_;
+  std::size_t index = 0;  // of the first run that it has not taken
+  for (std::size_t high = log.size(); index < high;) {
+    const std::size_t middle = (index + high) / 2;
+    if (log[middle].before < view.cursor) index = middle + 1;
+    else high = middle;
+  }
+  for (; index < log.size() && log[index].at <= to; ++index) {
+    take(log[index]);
+    view.cursor += log[index].count;
   }
 }
 
@@ -262,7 +266,7 @@ void Points::trim() {
   for (const auto& view : windows) least = std::min(least, view.cursor);
   for (const auto& view : attempts) least = std::min(least, view.cursor);
   if (base_ >= least) return;
-  Queue<PointRun>& log = log_.own();
+  Queue<Logged>& log = log_.own();
   while (base_ < least) base_ += log.pop_front().count;
 }
 
@@ -274,7 +278,7 @@ Points::Pending::Pending(const Entry& of)
       step(of.step) {}
 
 std::size_t Points::retained_bytes() const noexcept {
-  std::size_t bytes = pending_->size() * sizeof(Pending) + log_->size() * sizeof(PointRun);
+  std::size_t bytes = pending_->size() * sizeof(Pending) + log_->size() * sizeof(Logged);
   for (const auto& view : windows) bytes += view.retained_bytes();
   for (const auto& view : attempts) bytes += view.accumulators->retained_bytes();
   return bytes;

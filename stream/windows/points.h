@@ -193,12 +193,20 @@ class Points {
     Pending(const PointRun& run, const RecordOrder& of, bool came_late) : PointRun{run}, order(of), late(came_late) {}
     explicit Pending(const Entry& of);
     [[nodiscard]] Entry entry(std::uint32_t i) const noexcept;
-    // A member has all its points in one group.
+    // A member has all its points in one group, and two runs give it values in this order.
     [[nodiscard]] bool after(const Pending& other) const noexcept {
       if (at != other.at) return at > other.at;
       const Slot mine = group(first), its = group(other.first);
-      return mine != its ? mine > its : order > other.order;
+      if (mine != its) return mine > its;
+      if (order.producer != other.order.producer) return order.producer > other.order.producer;
+      if (order.sequence != other.order.sequence) return order.sequence > other.order.sequence;
+      const std::int64_t number = std::int64_t{order.number} - first,
+                         its_number = std::int64_t{other.order.number} - other.first;
+      return number != its_number ? number > its_number : first > other.first;
     }
+  };
+  struct Logged : PointRun {
+    std::uint64_t before = 0;  // the number of points before it
   };
   Time apply_first();
   template <class View, class Take>
@@ -208,7 +216,7 @@ class Points {
 
   Duration lateness_;
   CopyOnWrite<ReorderBuffer<Pending>> pending_;
-  CopyOnWrite<Queue<PointRun>> log_;      // ascending in T
+  CopyOnWrite<Queue<Logged>> log_;        // ascending in T
   std::uint64_t base_ = 0, through_ = 0;  // the number of points before log_, and with it
   std::vector<double> steps_;  // the last 64 that were applied: after a restart at a much lower step the count is new
 };

@@ -113,14 +113,13 @@ void Points::load(Reader& in) {
                  &Entry::value, &Entry::step, &Entry::late, &Entry::number);
   unpack_columns(in, 7, points, most, &Point::at, &Point::slot, &Point::value);
   in(4, base_), in(5, steps_);
-  Queue<PointRun>& log = log_.own();
+  Queue<Logged>& log = log_.own();
   log.clear();
   through_ = base_;
   const auto possible = [](const auto& point) { return point.slot < Topology::most_slots; };
   if (!std::ranges::all_of(points, possible) || !std::ranges::all_of(entries, possible))
     return in.fail("a point is of a member that cannot be");
-  for (const Point& point : points) log.push_back({point.at, point.slot, 1, {point.value}});
-  through_ += points.size();
+  for (const Point& point : points) log.push_back({{point.at, point.slot, 1, {point.value}}, through_++});
   pending_.own().restore({entries.begin(), entries.end()});
 }
 

@@ -226,3 +226,46 @@ TEST_CASE("parts of one push stand in their order, and behind those of the push 
     CHECK(log.last("ascend", 1) == Truth::yes);
   }
 }
+
+// A name at two sources is two producers, whose numbers can be the same; so can those of NAME and NAME#0. Where a
+// member stands in a message gives it its place among such; each member's differs here.
+TEST_CASE("points of two messages of one number stand in one order, however they were read, and after a restore") {
+  const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
+      c = { kind = "gauge", unit = "none", owner = "rank", points = true, lateness = "2s" } })lua",
+                                                 R"lua(
+      rule "p" { summary = "s", shows = "rank {rank}", per = "rank", every = "5s", needs = { c = signal "c" { over = 2, least = 1 } },
+        evaluate = function(job) return job.c:last():above(15) end })lua");
+  enum class Way { as_written, other_order, restored };
+  const auto newest = [&](Way way) {
+    SmallJob first{pack}, again{pack};
+    first.beats(1, 2);
+    for (const bool second : way == Way::other_order ? std::array{true, false} : std::array{false, true}) {
+      EntryBuilder b;
+      b.about("job");
+      for (std::uint32_t i = 0; i < 8; ++i) {
+        const std::array value{EntryBuilder::Value{"c", second ? 20.0 : 10.0, {}, false}};
+        b.sample(SmallJob::at(2.5), EntryBuilder::rank(second ? (i + 4) % 8 : i), value);
+      }
+      stream::Entry entry = b.entry();
+      entry.producer = "exporter", entry.epoch = 1, entry.sequence = 7;
+      entry.origin_source = second ? "node-b/0" : "node-a/0", entry.origin_offset = 5,
+      entry.arrival = SmallJob::at(2.6);
+      first.consume(entry, 2.7);
+    }
+    if (way == Way::restored) again.restore(first, first.shard.take_sections(true), first.end());
+    SmallJob& job = way == Way::restored ? again : first;
+    for (double s = 3; s < 20; ++s)
+      for (const char* source : {"node-a/0", "node-b/0"}) {
+        EntryBuilder b;
+        b.watermark(source, SmallJob::at(s));
+        job.consume(b.entry(), s);
+      }
+    job.beats(20, 30);
+    std::string answers;
+    for (std::size_t slot = 1; slot <= 8; ++slot) answers += job.last("p", slot) == Truth::yes ? '2' : '1';
+    return answers;
+  };
+  CHECK(newest(Way::as_written) == "22221111");
+  CHECK(newest(Way::other_order) == "22221111");
+  CHECK(newest(Way::restored) == "22221111");
+}
