@@ -229,7 +229,7 @@ TEST_CASE("parts of one push stand in their order, and behind those of the push 
 
 // A name at two sources is two producers, whose numbers can be the same; so can those of NAME and NAME#0. Where a
 // member stands in a message gives it its place among such; each member's differs here.
-TEST_CASE("points of two messages of one number stand in one order, however they were read, and after a restore") {
+TEST_CASE("two messages of one number give points in one order, however they were read, and after a restore") {
   const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
       c = { kind = "gauge", unit = "none", owner = "rank", points = true, lateness = "2s" } })lua",
                                                  R"lua(
