@@ -112,16 +112,16 @@ void Shard::State::schedule(Item& item) {
   be_due(item, next_at);
 }
 
-void Shard::State::be_due(Item& item, Time at) {
-  Judged& judged = item.second;
-  if (judged.due == at) return;
-  if (judged.due != never) due_.erase({judged.due, &item});
-  judged.due = at;
-  if (at != never) due_.emplace(at, &item);
+void Shard::State::move_to(ItemsBy<Time>& items, Item& item, Time Judged::*where, Time at) {
+  Time& known = item.second.*where;
+  if (known == at) return;
+  if (known != never) items.erase({known, &item});
+  known = at;
+  if (at != never) items.emplace(at, &item);
 }
 
 void Shard::State::forget(Item& item) {
-  if (item.second.due != never) due_.erase({item.second.due, &item});
+  be_due(item, never);
   look_after(item, never);
   for (Followers::value_type* of : item.second.follows)
     if (of->second.erase(&item); of->second.empty()) followers_.erase(followers_.find(of->first));

@@ -28,14 +28,6 @@ Error missing(const std::string& pack) {
 
 // ---- what a save asks of all subjects
 
-void Shard::State::save_by(Item& item, Time at) {
-  Time& known = item.second.save_at;
-  if (known == at) return;
-  if (known != never) to_save_.erase({known, &item});
-  known = at;
-  if (at != never) to_save_.emplace(at, &item);
-}
-
 void Shard::State::changes(Item& item) {
   const Judged& judged = item.second;
   if (judged.save_at != never || !options.restarts) return;

@@ -61,10 +61,18 @@ struct Shard::State final : private PacksInUse {
     std::size_t waits_at = 0;                                       // its place in `waiting_items_`, if there are any
   };
   using Subjects = std::map<std::string, Judged, std::less<>>;
+  struct ByKeyThenName {
+    bool operator()(const auto& a, const auto& b) const {
+      return std::tie(a.first, a.second->first) < std::tie(b.first, b.second->first);
+    }
+  };
   template <class Key>
-  using ItemsBy = std::set<std::pair<Key, Item*>, decltype([](const auto& a, const auto& b) {
-                             return std::tie(a.first, a.second->first) < std::tie(b.first, b.second->first);
-                           })>;
+  using ItemsBy = std::set<std::pair<Key, Item*>, ByKeyThenName>;
+  struct ByKeyThenHash {
+    bool operator()(const PackChange& a, const PackChange& b) const {
+      return std::tie(a.key, a.hash) < std::tie(b.key, b.hash);
+    }
+  };
   using ForgottenAt = std::map<std::string, Position, std::less<>>;
   struct Mark {
     Position at{};
@@ -124,7 +132,7 @@ struct Shard::State final : private PacksInUse {
   void changes(Item& item);  // it is no longer as its section has it
   void unchanged(Item& item);
   void gone(Item& item);
-  void save_by(Item& item, Time at);
+  void save_by(Item& item, Time at) { move_to(to_save_, item, &Judged::save_at, at); }
   Sections take_due(bool all, std::size_t most_bytes);
   void take_section(Item& item, Sections& sections);
   void add_saved(const Judged& judged);  // to what the sections of all subjects need
@@ -164,7 +172,9 @@ struct Shard::State final : private PacksInUse {
   bool advance_waiting(TickBudget& budget);
   bool apply(TickBudget& budget);
   bool wait(Item& item);
-  void be_due(Item& item, Time at);
+  // Where an item stands in one of the sets by time, as its Judged has it; never: not in it.
+  static void move_to(ItemsBy<Time>& items, Item& item, Time Judged::*where, Time at);
+  void be_due(Item& item, Time at) { move_to(due_, item, &Judged::due, at); }
   void control(const ControlRecord& record);
   void gap(Item& item, Time from, Time to);
   void forget(Item& item);
@@ -175,7 +185,8 @@ struct Shard::State final : private PacksInUse {
   // A source without a watermark for so long is forgotten; where it goes on, it is as new.
   static constexpr Duration watermarks_kept = std::chrono::hours{24};
   void read_watermark(const ControlRecord& record);
-  void look_after(Item& item, Time look);
+  // The first control record behind `look` concerns the subject, whatever it is about.
+  void look_after(Item& item, Time look) { move_to(looks_, item, &Judged::look, look); }
   void follow_watermarks(std::string_view moved);
 
   std::shared_ptr<PackRuntime> runtime(const PackChange& change) override { return runtimes_.of(loaded(change)); }
@@ -198,10 +209,7 @@ struct Shard::State final : private PacksInUse {
   ChangedSubjects changed_;
   std::multiset<Time> rows_from_;
   std::map<std::string, std::size_t> saved_packs_;
-  std::map<PackChange, std::size_t, decltype([](const PackChange& a, const PackChange& b) {
-             return std::tie(a.key, a.hash) < std::tie(b.key, b.hash);
-           })>
-      judging_;
+  std::map<PackChange, std::size_t, ByKeyThenHash> judging_;
   std::size_t controls_done_ = 0;
   ItemsBy<Time> due_;    // the next of each subject that goes by the log's clock
   Followers followers_;  // those that do not

@@ -30,15 +30,6 @@ void Shard::State::follow_sources(Item& item) {
   if (!origins.empty()) look_after(item, long_ago);
 }
 
-// The first control record behind `look` concerns the subject, whatever it is about.
-void Shard::State::look_after(Item& item, Time look) {
-  Time& known = item.second.look;
-  if (known == look) return;
-  if (known != never) looks_.erase({known, &item});
-  known = look;
-  if (look != never) looks_.emplace(look, &item);
-}
-
 // After each control record; between them, how other subjects' records interleave must not matter. Who follows no
 // source that has moved, and waits for none that falls behind now, is as before.
 void Shard::State::follow_watermarks(std::string_view moved) {
