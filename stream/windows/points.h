@@ -27,7 +27,6 @@ struct PointRun {
   std::array<double, most> values{};
 
   [[nodiscard]] static constexpr Slot group(Slot slot) noexcept { return (slot + most - 1) / most; }
-  [[nodiscard]] std::span<const double> all() const noexcept { return std::span{values}.first(count); }
 };
 
 // One window of the last n points: a ring per member, as of the T that it was advanced to. What is declared of it is
