@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -7,14 +8,31 @@
 #include <vector>
 
 #include "stream/graph/operations.h"
+#include "stream/topology/topology.h"
 
 namespace tocsin::stream {
+
+// Members by eights: slots 8 k - 7 to 8 k are number k, as the ranks of a node of eight begin at slot 1; slot 0 is
+// number 0, alone.
+struct Eights {
+  static constexpr std::size_t members = 8;
+  [[nodiscard]] static constexpr std::size_t of(Slot slot) noexcept { return (slot + members - 1) / members; }
+  [[nodiscard]] static constexpr Slot first(std::size_t eight) noexcept {
+    return eight == 0 ? 0 : static_cast<Slot>((eight - 1) * members + 1);
+  }
+  // The place of a member in its eight.
+  [[nodiscard]] static constexpr std::size_t place(Slot slot) noexcept { return slot == 0 ? 0 : (slot - 1) % members; }
+  // How many members it has where there are so many in all.
+  [[nodiscard]] static constexpr std::size_t size(std::size_t eight, std::size_t all) noexcept {
+    return eight == 0 ? std::min<std::size_t>(all, 1) : std::min(members, all - first(eight));
+  }
+};
 
 // The values of eight members side by side, oldest first, for reductions of all eight at once: what they give is what
 // reduce_series() gives for each, to the bit. On a block of memory that its user keeps.
 class EightSeries {
  public:
-  static constexpr std::size_t members = 8;
+  static constexpr std::size_t members = Eights::members;
   using Counts = std::array<std::uint32_t, members>;
 
   // Of the reductions that these are for.

@@ -11,6 +11,7 @@
 #include "stream/graph/time_range.h"
 #include "stream/topology/topology.h"
 #include "stream/values/value.h"
+#include "stream/windows/eight_series.h"
 
 namespace tocsin::stream {
 
@@ -42,20 +43,19 @@ class IncrementalAggregates {
     }
     changed_.clear();
   }
-  // The same by eights, members 8 k to 8 k + 7: `begin(k)` for each eight in which one has changed, then
-  // `reduce(op, number, out)` for each column, in the order in which they were kept.
+  // The same by eights: `begin(number)` for each in which one has changed, then `reduce(op, number, out)` for each
+  // column, in the order in which they were kept.
   template <class Begin, class Reduce>
   void refresh_eights(Begin&& begin, Reduce&& reduce) {
-    constexpr std::size_t eight = 8;
-    for (std::size_t first = 0; !changed_.empty() && first < stale_.size(); first += eight) {
-      const std::size_t count = std::min(eight, stale_.size() - first);
+    for (std::size_t eight = 0; !changed_.empty() && Eights::first(eight) < stale_.size(); ++eight) {
+      const std::size_t first = Eights::first(eight), count = Eights::size(eight, stale_.size());
       const std::span<std::uint8_t> stale{stale_.data() + first, count};
       if (std::ranges::find(stale, 1) == stale.end()) continue;
       std::ranges::fill(stale, std::uint8_t{0});
-      begin(first / eight);
+      begin(eight);
       for (One& one : columns_) {
-        std::array<double, eight> out;
-        reduce(one.reduction.op, one.reduction.number, std::span<double, eight>{out});
+        std::array<double, Eights::members> out;
+        reduce(one.reduction.op, one.reduction.number, std::span<double, Eights::members>{out});
         std::copy_n(out.begin(), count, one.values.begin() + static_cast<std::ptrdiff_t>(first));
       }
     }

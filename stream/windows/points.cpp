@@ -35,63 +35,74 @@ void PointsView::widen(std::size_t members) {
   of.rings.resize(members);
   counts_.resize(members, 0);
   kept_.widen(members);
-  of.values.resize(of.places());
-  if (timed_) of.times.resize(of.places());
+  if (order_) sorted_.widen(members);
+  of.values.resize(of.eights());
+  if (timed_) of.times.resize(of.eights());
+}
+
+void PointsView::Rings::take_room(std::size_t eight, bool timed) {
+  values[eight].resize(capacity * Eights::members);
+  if (timed) times[eight].resize(capacity * Eights::members);
 }
 
 void PointsView::add(const PointRun& points) {
   const std::size_t end = std::size_t{points.first} + points.count;
   if (counts_.size() < end) widen(std::max(end, counts_.size() * 5 / 4));
   Rings& of = rings_.own();
+  const std::size_t eight = Eights::of(points.first);
+  if (of.values[eight].empty()) of.take_room(eight, timed_);
   const auto most = static_cast<std::uint32_t>(full());
   for (Slot slot = points.first; slot < end;) {
     if (of.rings[slot].held == of.capacity && of.capacity < most) grow();
     const Rings::Ring before = of.rings[slot];
     const Rings::Ring after{before.next + 1 == of.capacity ? 0 : before.next + 1, std::min(before.held + 1, most)};
-    const double leaving = order_ && before.held == most ? of.values[of.place(slot, 0)] : 0;
+    const double leaving = order_ && before.held == most ? of.value(slot, 0) : 0;
+    double* const values = of.values[eight].data();
+    Time* const times = timed_ ? of.times[eight].data() : nullptr;
     // Members that wrote together have rings that are alike.
     const Slot from = slot;
     do {
-      const std::size_t at = of.index(slot, before.next);
-      of.values[at] = points.values[slot - points.first];
-      if (timed_) of.times[at] = points.at;
+      const std::size_t at = Rings::index(slot, before.next);
+      values[at] = points.values[slot - points.first];
+      if (timed_) times[at] = points.at;
       of.rings[slot++] = after;
     } while (!order_ && slot < end && of.rings[slot] == before);
     if (after.held <= spec_.lag_points) continue;
     std::fill(&counts_[from], &counts_[slot - 1] + 1, after.held - spec_.lag_points);
     kept_.changed(from, slot - from);
     if (!order_) continue;
-    const double entering = of.values[of.place(from, counts_[from] - 1)];
+    const double entering = of.value(from, counts_[from] - 1);
     if (before.held == most) sorted_.replace(from, leaving, entering);
     else sorted_.insert(from, entering);
   }
 }
 
-// The windows of eight members from this one on. Where they came together, whole rows are copied.
-void PointsView::gather(std::size_t first, EightSeries& to) const {
+// The windows of the members of an eight. Where they came together, whole rows are copied.
+void PointsView::gather(std::size_t eight, EightSeries& to) const {
   const Rings& of = *rings_;
-  const std::size_t members = std::min(EightSeries::members, of.rings.size() - first);
+  const Slot first = Eights::first(eight);
+  const std::size_t members = Eights::size(eight, of.rings.size());
   std::uint32_t most = 0;
-  Slot longest = static_cast<Slot>(first);
-  for (std::size_t m = 0; m < members; ++m)
-    if (counts_[first + m] > most) most = counts_[first + m], longest = static_cast<Slot>(first + m);
+  Slot longest = first;
+  for (Slot slot = first; slot < first + members; ++slot)
+    if (counts_[slot] > most) most = counts_[slot], longest = slot;
   to.begin(most);
   // The next eight come into the cache while these are sorted.
-  if (const std::size_t next = (first / EightSeries::members + 1) * of.stride(); next + of.stride() <= of.values.size())
-    for (std::size_t i = 0; i < of.stride(); i += EightSeries::members) __builtin_prefetch(of.values.data() + next + i);
+  if (eight + 1 < of.values.size())
+    for (std::size_t i = 0; i < of.values[eight + 1].size(); i += Eights::members)
+      __builtin_prefetch(of.values[eight + 1].data() + i);
   bool together = true;
   for (std::size_t m = 0; m < members; ++m) {
     const Rings::Ring &ring = of.rings[first + m], &other = of.rings[longest];
     together = together && (ring.held == 0 || (ring.held == other.held && ring.next == other.next));
   }
   for (std::size_t n = 0; n < most && together; ++n)
-    std::memcpy(to.row(n), of.values.data() + of.place(longest, n) - longest % EightSeries::members,
-                EightSeries::members * sizeof(double));
-  for (std::size_t m = 0; m < EightSeries::members; ++m) {
+    std::memcpy(to.row(n), of.values[eight].data() + of.place(longest, n) * Eights::members,
+                Eights::members * sizeof(double));
+  for (std::size_t m = 0; m < Eights::members; ++m) {
     const auto slot = static_cast<Slot>(first + m);
     if (together && m < members && counts_[slot] != 0) continue;
-    for (std::size_t n = 0; n < most; ++n)
-      to.row(n)[m] = m < members && n < counts_[slot] ? of.values[of.place(slot, n)] : absent;
+    for (std::size_t n = 0; n < most; ++n) to.row(n)[m] = m < members && n < counts_[slot] ? of.value(slot, n) : absent;
   }
   to.end();
 }
@@ -99,17 +110,17 @@ void PointsView::gather(std::size_t first, EightSeries& to) const {
 void PointsView::refresh(std::vector<double>& block) {
   const Rings& all = *rings_;
   EightSeries series{block};
-  std::size_t first = 0;
-  const auto each = [&](std::span<double, EightSeries::members> out, auto&& of) {
-    for (std::size_t m = 0; m < std::min(out.size(), all.rings.size() - first); ++m)
-      if (const auto slot = static_cast<Slot>(first + m); counts_[slot] != 0) out[m] = of(slot);
+  std::size_t eight = 0;
+  const auto each = [&](std::span<double, Eights::members> out, auto&& of) {
+    for (std::size_t m = 0; m < Eights::size(eight, all.rings.size()); ++m)
+      if (const auto slot = static_cast<Slot>(Eights::first(eight) + m); counts_[slot] != 0) out[m] = of(slot);
   };
-  const auto begin = [&](std::size_t eight) { gather(first = eight * EightSeries::members, series); };
+  const auto begin = [&](std::size_t number) { gather(eight = number, series); };
   kept_.refresh_eights(begin, [&](Op op, double number, std::span<double, EightSeries::members> out) {
     std::ranges::fill(out, absent);
     if (op == Op::w_count) return each(out, [&](Slot slot) { return static_cast<double>(counts_[slot]); });
-    if (op == Op::w_first) return each(out, [&](Slot slot) { return all.values[all.place(slot, 0)]; });
-    if (op == Op::w_last) return each(out, [&](Slot slot) { return all.values[all.place(slot, counts_[slot] - 1)]; });
+    if (op == Op::w_first) return each(out, [&](Slot slot) { return all.value(slot, 0); });
+    if (op == Op::w_last) return each(out, [&](Slot slot) { return all.value(slot, counts_[slot] - 1); });
     if (order_ && orders(op))
       return each(out, [&](Slot slot) { return order_statistic(op, sorted_.of(slot), number); });
     series.reduce(op, number, out);
@@ -119,16 +130,9 @@ void PointsView::refresh(std::vector<double>& block) {
 // No ring has wrapped around while there is room to grow.
 void PointsView::grow() {
   Rings& of = rings_.own();
-  const std::size_t before = of.stride();
   of.capacity = std::min(of.capacity * 2, full());
-  const auto move = [&](auto& from) {
-    std::decay_t<decltype(from)> to(of.places());
-    for (std::size_t eight = 0; eight * before < from.size(); ++eight)
-      std::copy_n(from.data() + eight * before, before, to.data() + eight * of.stride());
-    from = std::move(to);
-  };
-  move(of.values);
-  if (timed_) move(of.times);
+  for (std::size_t eight = 0; eight < of.values.size(); ++eight)
+    if (!of.values[eight].empty()) of.take_room(eight, timed_);
   for (Rings::Ring& ring : of.rings)
     if (ring.next == 0 && ring.held > 0) ring.next = ring.held;
 }
@@ -136,12 +140,13 @@ void PointsView::grow() {
 void PointsView::means(std::span<double> out) const {
   std::vector<double> block;
   EightSeries series{block};
-  std::array<double, EightSeries::members> eight;
-  for (std::size_t first = 0; first < std::min(out.size(), counts_.size()); first += eight.size()) {
-    gather(first, series);
-    series.reduce(Op::w_mean, 0, eight);
-    for (std::size_t m = 0; m < eight.size() && first + m < std::min(out.size(), counts_.size()); ++m)
-      if (!is_absent(eight[m])) out[first + m] = eight[m];
+  std::array<double, Eights::members> all;
+  const std::size_t members = std::min(out.size(), counts_.size());
+  for (std::size_t eight = 0; Eights::first(eight) < members; ++eight) {
+    gather(eight, series);
+    series.reduce(Op::w_mean, 0, all);
+    for (std::size_t m = 0; m < Eights::size(eight, members); ++m)
+      if (!is_absent(all[m])) out[Eights::first(eight) + m] = all[m];
   }
 }
 
@@ -150,19 +155,17 @@ void PointsView::copy(Slot slot, std::size_t from, std::size_t to, std::vector<d
   const Rings& of = *rings_;
   times.resize(to - from);
   values.resize(to - from);
-  const Time first =
-      timed_ && from < to ? of.times[of.place(slot, from)] : long_ago;  // then no reduction here uses times
+  const Time first = timed_ && from < to ? of.time(slot, from) : long_ago;  // then no reduction here uses times
   for (std::size_t n = from; n < to; ++n) {
-    const std::size_t i = of.place(slot, n);
-    times[n - from] = first != long_ago ? seconds(of.times[i] - first) : 0;
-    values[n - from] = of.values[i];
+    times[n - from] = first != long_ago ? seconds(of.time(slot, n) - first) : 0;
+    values[n - from] = of.value(slot, n);
   }
 }
 
 std::size_t PointsView::untimed(Slot slot) const noexcept {
   const Rings& of = *rings_;
   std::size_t n = 0;
-  while (n < counts_[slot] && (!timed_ || of.times[of.place(slot, n)] == long_ago)) ++n;
+  while (n < counts_[slot] && (!timed_ || of.time(slot, n) == long_ago)) ++n;
   return n;
 }
 
@@ -173,16 +176,18 @@ void PointsView::rebuild() {
   kept_.clear(of.rings.size());
   for (Slot slot = 0; slot < of.rings.size(); ++slot) {
     if (counts_[slot] == 0) continue;
-    for (std::size_t n = 0; order_ && n < counts_[slot]; ++n) sorted_.insert(slot, of.values[of.place(slot, n)]);
+    for (std::size_t n = 0; order_ && n < counts_[slot]; ++n) sorted_.insert(slot, of.value(slot, n));
     kept_.changed(slot, 1);
   }
 }
 
 std::size_t PointsView::retained_bytes() const noexcept {
   const Rings& of = *rings_;
-  return sorted_.retained_bytes() + kept_.retained_bytes() + of.rings.capacity() * sizeof(Rings::Ring) +
-         counts_.capacity() * sizeof(std::uint32_t) + of.values.capacity() * sizeof(double) +
-         of.times.capacity() * sizeof(Time);
+  std::size_t bytes = sorted_.retained_bytes() + kept_.retained_bytes() + of.rings.capacity() * sizeof(Rings::Ring) +
+                      counts_.capacity() * sizeof(std::uint32_t);
+  for (const auto& eight : of.values) bytes += sizeof eight + eight.capacity() * sizeof(double);
+  for (const auto& eight : of.times) bytes += sizeof eight + eight.capacity() * sizeof(Time);
+  return bytes;
 }
 
 std::size_t PointsView::retained_samples() const noexcept {

@@ -17,16 +17,12 @@
 
 namespace tocsin::stream {
 
-// What members whose slots follow each other have at one time, of one group of eight: that of slot 0 is 0 alone, as the
-// ranks of a node of eight begin at 1.
+// What members whose slots follow each other have at one time, within an eight.
 struct PointRun {
-  static constexpr std::uint32_t most = 8;
   Time at{};
   Slot first = 0;
   std::uint32_t count = 0;
-  std::array<double, most> values{};
-
-  [[nodiscard]] static constexpr Slot group(Slot slot) noexcept { return (slot + most - 1) / most; }
+  std::array<double, Eights::members> values{};
 };
 
 // One window of the last n points: a ring per member, as of the T that it was advanced to. What is declared of it is
@@ -69,32 +65,36 @@ class PointsView {
       friend bool operator==(const Ring&, const Ring&) = default;
     };
     std::vector<Ring> rings;
-    std::vector<double> values;  // [eight members][capacity + 1][member of these]
-    std::vector<Time> times;     // the same if a reduction uses them, else empty
+    std::vector<std::vector<double>> values;  // [eight][place in the rings][member]; an eight without points is empty
+    std::vector<std::vector<Time>> times;     // the same if a reduction uses them, else empty
 
-    // What eight members take: a line more than their rings, as those of a power of two would all want the same places
-    // of a cache.
-    [[nodiscard]] std::size_t stride() const noexcept { return (capacity + 1) * EightSeries::members; }
-    [[nodiscard]] std::size_t places() const noexcept {
-      return (rings.size() + EightSeries::members - 1) / EightSeries::members * stride();
+    [[nodiscard]] std::size_t eights() const noexcept {
+      return rings.empty() ? 0 : Eights::of(static_cast<Slot>(rings.size() - 1)) + 1;
     }
     // Of a place of a member's ring.
-    [[nodiscard]] std::size_t index(Slot slot, std::size_t at) const noexcept {
-      return slot / EightSeries::members * stride() + at * EightSeries::members + slot % EightSeries::members;
+    [[nodiscard]] static std::size_t index(Slot slot, std::size_t at) noexcept {
+      return at * Eights::members + Eights::place(slot);
     }
-    // The index of a member's n-th oldest point.
+    // The place of a member's n-th oldest point.
     [[nodiscard]] std::size_t place(Slot slot, std::size_t n) const noexcept {
       const Ring& ring = rings[slot];
       const std::size_t at = ring.next + capacity - ring.held + n;
-      return index(slot, at < capacity ? at : at - capacity);
+      return at < capacity ? at : at - capacity;
     }
+    [[nodiscard]] double value(Slot slot, std::size_t n) const noexcept {
+      return values[Eights::of(slot)][index(slot, place(slot, n))];
+    }
+    [[nodiscard]] Time time(Slot slot, std::size_t n) const noexcept {
+      return times[Eights::of(slot)][index(slot, place(slot, n))];
+    }
+    void take_room(std::size_t eight, bool timed);
     void save(Writer& out) const;
     void load(Reader& in, std::size_t most, bool timed);
   };
   [[nodiscard]] std::size_t full() const noexcept { return std::size_t{spec_.points} + spec_.lag_points; }
   void widen(std::size_t members);
   void grow();
-  void gather(std::size_t first, EightSeries& to) const;
+  void gather(std::size_t eight, EightSeries& to) const;
   void rebuild();
 
   WindowSpec spec_;
@@ -150,9 +150,9 @@ class Points {
     ReorderBuffer<Pending>& pending = pending_.own();
     for (std::size_t i = 0; i < slots.size();) {
       Pending run{{late ? clock : at, slots[i], 0, {}}, order.after(i), late};
-      const Slot group = PointRun::group(slots[i]);
+      const std::size_t eight = Eights::of(slots[i]);
       do run.values[run.count++] = static_cast<double>(values[i++]);
-      while (i < slots.size() && slots[i] == slots[i - 1] + 1 && PointRun::group(slots[i]) == group);
+      while (i < slots.size() && slots[i] == slots[i - 1] + 1 && Eights::of(slots[i]) == eight);
       pending.push(run);
     }
     return late ? slots.size() : 0;
@@ -192,10 +192,10 @@ class Points {
     Pending(const PointRun& run, const RecordOrder& of, bool came_late) : PointRun{run}, order(of), late(came_late) {}
     explicit Pending(const Entry& of);
     [[nodiscard]] Entry entry(std::uint32_t i) const noexcept;
-    // A member has all its points in one group, and two runs give it values in this order.
+    // A member has all its points in one eight, and two runs give it values in this order.
     [[nodiscard]] bool after(const Pending& other) const noexcept {
       if (at != other.at) return at > other.at;
-      const Slot mine = group(first), its = group(other.first);
+      const std::size_t mine = Eights::of(first), its = Eights::of(other.first);
       if (mine != its) return mine > its;
       if (order.producer != other.order.producer) return order.producer > other.order.producer;
       if (order.sequence != other.order.sequence) return order.sequence > other.order.sequence;

@@ -25,10 +25,10 @@ void PointsView::save(Writer& out) const {
 // A snapshot holds places member by member.
 void PointsView::Rings::save(Writer& out) const {
   const auto by_member = [this](const auto& all) {
-    std::decay_t<decltype(all)> to;
-    to.reserve(all.empty() ? 0 : rings.size() * capacity);
+    typename std::decay_t<decltype(all)>::value_type to(all.empty() ? 0 : rings.size() * capacity);
     for (Slot slot = 0; slot < rings.size() && !all.empty(); ++slot)
-      for (std::size_t at = 0; at < capacity; ++at) to.push_back(all[index(slot, at)]);
+      if (const auto& eight = all[Eights::of(slot)]; !eight.empty())
+        for (std::size_t at = 0; at < capacity; ++at) to[slot * capacity + at] = eight[index(slot, at)];
     return to;
   };
   out(2, capacity);
@@ -37,21 +37,26 @@ void PointsView::Rings::save(Writer& out) const {
 }
 
 void PointsView::Rings::load(Reader& in, std::size_t most, bool timed) {
-  in(2, capacity), in(3, rings), in(4, values), in(5, times);  // of format 3
+  std::vector<double> all_values;
+  std::vector<Time> all_times;
+  in(2, capacity), in(3, rings), in(4, all_values), in(5, all_times);  // of format 3
   capacity = std::clamp<std::size_t>(capacity, 1, most);
   unpack_columns(in, 6, rings, most_of_column, &Ring::next, &Ring::held);
-  unpack(in, 7, values, rings.size() * capacity), unpack(in, 8, times, rings.size() * capacity);
+  unpack(in, 7, all_values, rings.size() * capacity), unpack(in, 8, all_times, rings.size() * capacity);
   const bool fits =
-      values.size() == rings.size() * capacity && times.size() == (timed ? values.size() : 0) &&
+      all_values.size() == rings.size() * capacity && all_times.size() == (timed ? all_values.size() : 0) &&
       std::all_of(rings.begin(), rings.end(), [&](const Ring& r) { return r.next < capacity && r.held <= capacity; });
-  if (!fits) rings.clear(), values.clear(), times.clear();
-  const auto by_eight = [this](auto& all) {
-    std::decay_t<decltype(all)> to(all.empty() ? 0 : places());
-    for (Slot slot = 0; slot < rings.size() && !all.empty(); ++slot)
-      for (std::size_t at = 0; at < capacity; ++at) to[index(slot, at)] = all[slot * capacity + at];
-    all = std::move(to);
-  };
-  by_eight(values), by_eight(times);
+  if (!fits) rings.clear();
+  values.assign(eights(), {}), times.assign(timed ? eights() : 0, {});
+  for (Slot slot = 0; slot < rings.size(); ++slot) {
+    if (rings[slot].held == 0) continue;
+    const std::size_t eight = Eights::of(slot);
+    if (values[eight].empty()) take_room(eight, timed);
+    for (std::size_t at = 0; at < capacity; ++at) {
+      values[eight][index(slot, at)] = all_values[slot * capacity + at];
+      if (timed) times[eight][index(slot, at)] = all_times[slot * capacity + at];
+    }
+  }
 }
 
 void PointsView::load(Reader& in) {
@@ -70,7 +75,8 @@ void PointsView::adopt(PointsView& old) {
   if (timed_ != old.timed_) {
     Rings& of = rings_.own();
     of.times.clear();
-    if (timed_) of.times.resize(of.values.size(), long_ago);
+    if (timed_)
+      for (const auto& eight : of.values) of.times.emplace_back(eight.size(), long_ago);
   }
   if (order_ != old.order_ || !kept_.adopt(old.kept_)) return rebuild();
   sorted_ = std::move(old.sorted_);
