@@ -72,7 +72,7 @@ class Queue {
   void clear() { *this = {}; }
 
  private:
-  static constexpr std::size_t least = 16;  // places
+  static constexpr std::size_t least = 4;  // places
   [[nodiscard]] std::size_t place(std::size_t index) const noexcept { return (first_ + index) & (places_.size() - 1); }
   void move_to(std::size_t places) {
     std::vector<T> wider(places);
