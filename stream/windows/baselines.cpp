@@ -62,7 +62,6 @@ void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRa
   if (!order_) return;
   const RowNumber from = first_before(panes.grid(), time_range.from), through = panes.grid().through(time_range.to);
   if (built_ && from == from_ && through == through_) return;
-  const auto& all = panes.all();
   const bool again =
       !built_ || through < through_ || from < from_ || from >= through_ || panes.dropped_through() > from_;
   if (again) {
@@ -71,15 +70,17 @@ void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRa
     from_ = through_ = from;
     built_ = true;
   }
-  const auto each = [&](std::size_t first, std::size_t end, auto&& change) {
-    for (; first < end; ++first) {
-      const auto& pane = *all[first];
-      if (counts_.size() < pane.counts.size()) counts_.resize(pane.counts.size(), 0);
-      for (Slot slot = 0; slot < pane.counts.size(); ++slot) {
-        sorted_.prefetch(slot + prefetch_ahead);
-        change(slot, pane.counts[slot], pane.mean(slot));
+  const auto each = [&](PanePlace first, PanePlace end, auto&& change) {
+    panes.each(first, end, [&](const auto& pane) {
+      if (counts_.size() < pane.members()) {
+        counts_.resize(pane.members(), 0);
+        sorted_.widen(counts_.size());
       }
-    }
+      for (Slot slot = 0; slot < pane.members(); ++slot) {
+        sorted_.prefetch(slot + prefetch_ahead);
+        change(slot, pane.counts()[slot], pane.mean(slot));
+      }
+    });
   };
   if (!again)
     each(panes.after(from_), panes.after(std::min(from, through_)), [&](Slot slot, std::uint32_t count, double mean) {
@@ -100,16 +101,15 @@ void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRa
 }
 
 template <class T>
-void BaselineView<T>::count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end,
+void BaselineView<T>::count_nonfinite(const Panes<T>& panes, PanePlace first, PanePlace end,
                                       const RowReduction& reduction, std::span<double> out) {
   for (Slot slot = 0; slot < out.size(); ++slot) {
     std::size_t present = 0, nonfinite = 0;
-    for (std::size_t p = first; p < end; ++p) {
-      const auto& pane = *panes.all()[p];
-      if (!pane.more || slot >= pane.more->nans.size()) continue;
-      present += std::size_t{pane.counts[slot]} + pane.more->nans[slot];
-      nonfinite += std::size_t{pane.more->nans[slot]} + pane.more->infinities[slot];
-    }
+    panes.each(first, end, [&](const auto& pane) {
+      if (slot >= pane.nans().size()) return;
+      present += std::size_t{pane.counts()[slot]} + pane.nans()[slot];
+      nonfinite += std::size_t{pane.nans()[slot]} + pane.infinities()[slot];
+    });
     if (present != 0 && present >= least_of(*reduction.window)) out[slot] = static_cast<double>(nonfinite);
   }
 }
@@ -117,9 +117,8 @@ void BaselineView<T>::count_nonfinite(const Panes<T>& panes, std::size_t first, 
 template <class T>
 bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const RowReduction& reduction,
                              std::span<double> out) const {
-  const auto& all = panes.all();
-  const std::size_t first = panes.after(first_before(panes.grid(), time_range.from)),
-                    end = panes.after(panes.grid().through(time_range.to));
+  const PanePlace first = panes.after(first_before(panes.grid(), time_range.from)),
+                  end = panes.after(panes.grid().through(time_range.to));
   if (reduction.op == Op::w_last && last_ && reduction.arguments.number <= 1)
     return last_values_.reduce(time_range.from, out);
   if (first >= end) return false;
@@ -147,21 +146,21 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
   if (op == Op::w_fraction && mask == panes.masks().end())
     return false;  // asked by a scripted rule: panes do not have it
   const auto mask_at = static_cast<std::size_t>(mask - panes.masks().begin());
-  for (std::size_t p = first; p < end; ++p) {
-    const auto& pane = *all[p];
-    const std::size_t n = std::min(pane.counts.size(), members);
-    if (op == Op::w_fraction && (!pane.more || pane.more->hits[mask_at].empty())) continue;
-    if ((op == Op::w_min || op == Op::w_max) && (!pane.more || pane.more->least.empty())) continue;
-    if (op == Op::w_fraction)
-      for (std::size_t i = 0; i < n; ++i) result[i] += static_cast<double>(pane.more->hits[mask_at][i]);
-    for (std::size_t i = 0; i < n; ++i) counts[i] += pane.counts[i];
-    if (op == Op::w_min)
-      for (std::size_t i = 0; i < n; ++i) result[i] = std::min(result[i], static_cast<double>(pane.more->least[i]));
-    else if (op == Op::w_max)
-      for (std::size_t i = 0; i < n; ++i) result[i] = std::max(result[i], static_cast<double>(pane.more->greatest[i]));
-    else if (op == Op::w_mean || op == Op::w_sum || counter)
-      for (std::size_t i = 0; i < n; ++i) result[i] += pane.sums[i];
-  }
+  panes.each(first, end, [&](const auto& pane) {
+    const std::size_t n = std::min(pane.members(), members);
+    const auto hits = op == Op::w_fraction ? pane.hits(mask_at) : std::span<const std::uint8_t>{};
+    if (op == Op::w_fraction && hits.empty()) return;
+    if ((op == Op::w_min || op == Op::w_max) && pane.least().empty()) return;
+    const auto counts_here = pane.counts();
+    const auto sums = pane.sums();
+    for (std::size_t i = 0; i < n; ++i) counts[i] += counts_here[i];
+    for (std::size_t i = 0; i < n; ++i) {
+      if (op == Op::w_fraction) result[i] += static_cast<double>(hits[i]);
+      else if (op == Op::w_min) result[i] = std::min(result[i], static_cast<double>(pane.least()[i]));
+      else if (op == Op::w_max) result[i] = std::max(result[i], static_cast<double>(pane.greatest()[i]));
+      else if (op == Op::w_mean || op == Op::w_sum || counter) result[i] += sums[i];
+    }
+  });
   const std::size_t least = least_of(*reduction.window);
   const bool ordered = order_ && built_ && orders(op);
   auto &times = reduction.scratch->times, &means = reduction.scratch->values;
@@ -178,12 +177,13 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
     else {
       times.clear();
       means.clear();
-      for (std::size_t p = first; p < end; ++p) {
-        const double mean = all[p]->mean(slot);
-        if (is_absent(mean)) continue;
+      const RowNumber from = panes[first].number();
+      panes.each(first, end, [&](const auto& pane) {
+        const double mean = pane.mean(slot);
+        if (is_absent(mean)) return;
         means.push_back(mean);
-        times.push_back(seconds(panes.grid().length) * static_cast<double>(all[p]->number - all[first]->number));
-      }
+        times.push_back(seconds(panes.grid().length) * static_cast<double>(pane.number() - from));
+      });
       if (reduction.enough(means.size()))
         out[slot] = reduce_series(op, {times, means}, reduction.at(slot), reduction.scratch->series);
     }

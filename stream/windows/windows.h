@@ -159,7 +159,8 @@ class BaselineView {
   }
 
  private:
-  static void count_nonfinite(const Panes<T>& panes, std::size_t first, std::size_t end, const RowReduction& reduction,
+  using PanePlace = typename Panes<T>::Place;
+  static void count_nonfinite(const Panes<T>& panes, PanePlace first, PanePlace end, const RowReduction& reduction,
                               std::span<double> out);
   const WindowSpec* spec_;
   bool order_, last_, built_ = false;
