@@ -114,8 +114,8 @@ struct Load {
     for (stream::Rule& rule : pack->rules) {  // a local variable has a name only if its node stays
       std::erase_if(rule.locals, [&](const auto& local) { return !now.contains(local.node); });
       for (auto& local : rule.locals) local.node = now.at(local.node);
-      rule.hot_set = stream::FewNodes{rule.hot};
     }
+    pack->derive();
     std::vector<stream::NodeId> read;
     for (const stream::NodeId node : of_scripts) read.push_back(now.at(node));
     each_read_node([&](const stream::NodeId& node) { read.push_back(node); });

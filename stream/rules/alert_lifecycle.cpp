@@ -137,11 +137,9 @@ AlertLifecycle::Parents AlertLifecycle::parents(RuleIndex index, Slot slot, cons
 
 // Includes children that are not due at this tick.
 void AlertLifecycle::explain_children(RuleIndex parent, const Call& call) {
-  for (std::size_t i = 0; i < call.runs.size(); ++i) {
-    RuleRun& child = call.runs[i];
-    if (child.lives().empty() || std::ranges::find(child.rule().yields_to, parent) == child.rule().yields_to.end())
-      continue;
-    const auto index = static_cast<RuleIndex>(i);
+  for (const RuleIndex index : pack_->rules[static_cast<std::size_t>(parent)].yielding) {
+    RuleRun& child = call.runs[static_cast<std::size_t>(index)];
+    if (child.lives().empty()) continue;
     bool explained = false;
     for (auto& [slot, life] : child.lives()) {
       if (!life.on || !life.explained_by.empty()) continue;

@@ -155,13 +155,16 @@ struct Rule {
   std::optional<std::string> scripted;  // the line that made it scripted; empty for a compiled rule
   NodeId answer{};                      // of a compiled rule
   std::vector<NodeId> hot;              // what answer and state need, in order of evaluation
-  FewNodes hot_set;                     // the same
+  FewNodes hot_set;                     // the same, by Pack::derive()
   std::vector<NodeId> cold;             // what outputs, causes and who need besides
   std::vector<Output> outputs, locals;  // values that evaluate returns; those of its local variables, for explain
   std::optional<NodeId> who;
   std::vector<Cause> causes;
   std::vector<Action> actions;
   Texts shows;
+
+  // By Pack::derive():
+  std::vector<RuleIndex> yielding;  // the rules that yield to it
 
   static void fields(auto& self, auto& archive);
 
@@ -199,6 +202,8 @@ struct Pack {
   std::string text;                             // the files, as a pack record carries them
   std::uint32_t alert_limit = 1000;             // open alerts a subject
 
+  // Once the rules are complete: what they have that follows from the rest.
+  void derive();
   // All but the scripts and the text.
   void save(Writer& out) const;
   void load(Reader& in);  // into an empty pack, which stays where it is: its graph refers to its signals

@@ -40,6 +40,7 @@ struct Bench {
   }
   void begin(unsigned ranks = 4) {
     topology.expect_ranks(ranks);
+    pack.derive();
     runs.reserve(pack.rules.size());
     for (const Rule& r : pack.rules) runs.emplace_back(r);
     lifecycle = std::make_unique<AlertLifecycle>(pack, AlertLifecycle::Names{"job", "1"});
