@@ -1,7 +1,6 @@
 #include "stream/rules/scheduler.h"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <tuple>
 
@@ -114,17 +113,15 @@ void Scheduler::end(Time end) {
   find_next();
 }
 
-const Scheduler::Period* Scheduler::next_period() const noexcept {
-  const Period* best = nullptr;
-  for (const Period& period : periods_) {
-    if (period.over) continue;
-    const auto key = [this](const Period& p) { return std::tuple(run_at(p), p.next); };
-    if (!best || key(period) < key(*best)) best = &period;
-  }
-  return best;
-}
-
 void Scheduler::find_next() noexcept {
+  next_period_ = periods_.size();
+  std::pair<Time, Time> first{never, never};
+  for (std::size_t i = 0; i < periods_.size(); ++i) {
+    const Period& period = periods_[i];
+    if (period.over) continue;
+    const std::pair<Time, Time> at{run_at(period), period.next};
+    if (at < first) first = at, next_period_ = i;
+  }
   next_ = never;
   if (finished_) return;
   if (end_ != never) next_ = end_ + grace + longest_settle_;
@@ -141,8 +138,11 @@ Time Scheduler::next_tick() const noexcept {
   return tick;
 }
 
-Scheduler::Due Scheduler::take() {
-  Due due = take_next();
+Scheduler::Due Scheduler::take(std::vector<RuleIndex> room) {
+  Due due;
+  room.clear();
+  due.rules = std::move(room);
+  take_next(due);
   due.rows_to = due.tick;
   if (due.at_end) due.tick = std::max(end_, last_tick_);
   else if (due.last) due.tick = end_;
@@ -152,8 +152,20 @@ Scheduler::Due Scheduler::take() {
   return due;
 }
 
-Scheduler::Due Scheduler::take_next() {
-  Due due;
+// Adds rules that are due as well.
+void Scheduler::add(std::vector<RuleIndex>& due, const std::vector<RuleIndex>& rules) const {
+  if (due.empty()) return due.assign(rules.begin(), rules.end());
+  std::size_t had = due.size(), more = rules.size();
+  due.resize(had + more);
+  while (more > 0) {  // from the last to the first, in place
+    const bool ours = had > 0 && precedes(rules[more - 1], due[had - 1]);
+    due[had + more - 1] = ours ? due[had - 1] : rules[more - 1];
+    ours ? --had : --more;
+  }
+  due.erase(std::ranges::unique(due).begin(), due.end());
+}
+
+void Scheduler::take_next(Due& due) {
   due.run_at = next();
   due.tick = never;
   if (const Period* period = next_period(); period && run_at(*period) == due.run_at) due.tick = period->next;
@@ -166,21 +178,12 @@ Scheduler::Due Scheduler::take_next() {
     order(due.rules);
     due.at_end = true;
     finished_ = true;
-    return due;
+    return;
   }
-  const auto add = [&](const std::vector<RuleIndex>& rules) {
-    if (due.rules.empty()) due.rules.assign(rules.begin(), rules.end());
-    else {
-      const std::vector<RuleIndex> others = std::exchange(due.rules, {});
-      due.rules.reserve(others.size() + rules.size());
-      std::ranges::set_union(others, rules, std::back_inserter(due.rules),
-                             [this](RuleIndex a, RuleIndex b) { return precedes(a, b); });
-    }
-  };
   const Time last = end_ == never ? never : row_end(end_, grid);
   for (Period& period : periods_) {
     if (period.over || period.next != due.tick || run_at(period) != due.run_at) continue;
-    add(period.rules);
+    add(due.rules, period.rules);
     period.last = period.next;
     if (period.next >= last) {
       due.last = true;
@@ -192,10 +195,9 @@ Scheduler::Due Scheduler::take_next() {
   }
   if (const auto found = records_.find({due.run_at, due.tick}); found != records_.end()) {
     order(found->second);
-    add(found->second);
+    add(due.rules, found->second);
     records_.erase(found);
   }
-  return due;
 }
 
 // The period that the rule ran in: that of `every` if it had several.

@@ -39,7 +39,7 @@ class Scheduler {
   void end(Time end);                                         // E
   [[nodiscard]] Time next() const noexcept { return next_; }  // the run_at of the next; never: there is none
   [[nodiscard]] Time next_tick() const noexcept;
-  Due take();                                                           // the next
+  Due take(std::vector<RuleIndex> room = {});                           // the next; its rules take the memory of `room`
   [[nodiscard]] Time last_tick() const noexcept { return last_tick_; }  // the greatest T taken
 
   // A reload: what was due stays due for the rules of the same name; one that is new has all that is due from `from`
@@ -56,7 +56,10 @@ class Scheduler {
     Time last = long_ago;  // the last that was taken
     bool over = false;
   };
-  [[nodiscard]] const Period* next_period() const noexcept;
+  // Of those that are not over, the one whose tick runs first; null: there is none.
+  [[nodiscard]] const Period* next_period() const noexcept {
+    return next_period_ < periods_.size() ? &periods_[next_period_] : nullptr;
+  }
   [[nodiscard]] const std::string& name_of(RuleIndex rule) const;
   [[nodiscard]] Time judged_before(const std::string& rule) const;
   [[nodiscard]] Time judged_until(const Rule& rule) const;
@@ -72,12 +75,14 @@ class Scheduler {
   }
   void order(std::vector<RuleIndex>& rules) const;
   void find_next() noexcept;
-  Due take_next();
+  void add(std::vector<RuleIndex>& due, const std::vector<RuleIndex>& rules) const;
+  void take_next(Due& due);
 
   const Pack* pack_;
   std::uint64_t phase_;
   std::vector<std::uint32_t> places_;  // by rule, in the order of evaluation
   std::vector<Period> periods_;
+  std::size_t next_period_ = 0;
   std::vector<std::vector<RuleIndex>> by_signal_;  // the rules that its records trigger
   std::vector<SignalId> triggers_;                 // of which there are any
   std::vector<RuleIndex> at_end_;
