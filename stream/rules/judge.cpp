@@ -62,7 +62,9 @@ void Judge::perform(Time at) {
     expiry_ = lifecycle_.next_expiry(runs_);
     return;
   }
-  run(scheduler_.take());
+  Scheduler::Due due = scheduler_.take(std::move(due_rules_));
+  run(due);
+  due_rules_ = std::move(due.rules);
 }
 
 void Judge::end(Time end, std::string reason) {
@@ -71,7 +73,7 @@ void Judge::end(Time end, std::string reason) {
   scheduler_.end(end);
 }
 
-void Judge::run(Scheduler::Due due) {
+void Judge::run(Scheduler::Due& due) {
   moment_ = {due.rows_to, due.run_at, facts_.start, facts_.end};
   tick_ = due.tick;
   if (due.at_end) moment_.now = facts_.end;
@@ -91,7 +93,11 @@ void Judge::run(Scheduler::Due due) {
     std::erase_if(rules, [&](RuleIndex rule) { return !selects(pack_->rules[static_cast<std::size_t>(rule)]); });
   alive_.clear();
   for (const RuleIndex rule : rules) runs_[static_cast<std::size_t>(rule)].prefetch();
-  for (const RuleIndex rule : rules) evaluate(rule);
+  {
+    DigestStep digest{*context_.digest};
+    digest.add(static_cast<std::uint64_t>(nanoseconds(tick_)));
+    for (const RuleIndex rule : rules) judge(rule, digest);
+  }
   if (!alive_.empty()) {
     const std::uint64_t over_limit = lifecycle_.over_limit();
     lifecycle_.settle(
@@ -115,14 +121,26 @@ bool Judge::selects(const Rule& rule) const {
   });
 }
 
-void Judge::evaluate(RuleIndex index) {
-  const Rule& rule = pack_->rules[static_cast<std::size_t>(index)];
+void Judge::judge(RuleIndex index, DigestStep& digest) {
   RuleRun& run = runs_[static_cast<std::size_t>(index)];
-  if (rule.scope == Scope::job) take_over(index);
-  if (repeat(index)) return;
+  if (run.rule().scope == Scope::job) take_over(index);
   const bool had_lives = !run.lives().empty();
+  const bool repeats = steady_.repeats(index, answered_, *this, graph());
+  if (!repeats) evaluate(index, run);
+  else if (had_lives) repeat(run);
+  else run.repeat(tick_);
+  context_.counters->repeated += repeats, context_.counters->evaluations += !repeats;
+  add_to_digest(run, digest);
+  answered_ = std::max(answered_, run.unchanged_since());
+  if (had_lives || !run.lives().empty()) alive_.push_back(index);
+  if (repeats) return;
+  steady_.consider(index, run, had_lives, evaluator_, facts_.topology, *this);
+  if (context_.observer && *context_.observer) show(index, *context_.observer);
+}
+
+void Judge::evaluate(RuleIndex index, RuleRun& run) {
+  const Rule& rule = run.rule();
   run.prefetch_outcomes();
-  ++context_.counters->evaluations;
   if (rule.scripted) {
     if (!evaluate_script(index, rule, run)) outcomes_.assign(facts_.topology.size(rule.per), Truth::unknown);
   } else {
@@ -134,9 +152,11 @@ void Judge::evaluate(RuleIndex index) {
     if (!writes.empty()) write_state(rule, run, writes);
   }
   run.record(tick_, outcomes_, facts_.topology);
-  settled(index, run, had_lives);
-  steady_.consider(index, run, had_lives, evaluator_, facts_.topology, *this);
-  if (context_.observer && *context_.observer) show(index, *context_.observer);
+}
+
+void Judge::repeat(RuleRun& run) {
+  outcomes_.assign(run.outcomes().begin(), run.outcomes().end());
+  run.record(tick_, outcomes_, facts_.topology);
 }
 
 bool Judge::observed() const {
@@ -155,27 +175,6 @@ void Judge::show(RuleIndex index, const RuleObserver& observer) {
             [this](double symbol) { return facts_.symbols.text(symbol).value_or(""); }, *pack_, facts_.labels, run,
             [&](Slot slot) { return lifecycle_.waits_for(index, slot, runs_, facts_.topology); },
             [&](NodeId node, Slot slot) { return explanation(shown).missing(node, shown.per, slot, why); }});
-}
-
-bool Judge::repeat(RuleIndex index) {
-  if (!steady_.repeats(index, answered_, *this, graph())) return false;
-  RuleRun& run = runs_[static_cast<std::size_t>(index)];
-  ++context_.counters->repeated;
-  const bool had_lives = !run.lives().empty();
-  if (had_lives) {
-    outcomes_.assign(run.outcomes().begin(), run.outcomes().end());
-    run.record(tick_, outcomes_, facts_.topology);
-  } else {
-    run.repeat(tick_);
-  }
-  settled(index, run, had_lives);
-  return true;
-}
-
-void Judge::settled(RuleIndex index, RuleRun& run, bool had_lives) {
-  add_to_digest(run);
-  answered_ = std::max(answered_, run.unchanged_since());
-  if (had_lives || !run.lives().empty()) alive_.push_back(index);
 }
 
 void Judge::take_outcomes(NodeId answer, const Rule& rule) {
@@ -243,12 +242,15 @@ void Judge::write_state(const Rule& rule, RuleRun& run, std::span<const std::pai
   }
 }
 
-void Judge::add_to_digest(RuleRun& run) {
+void Judge::add_to_digest(RuleRun& run, DigestStep& digest) {
   const Rule& rule = run.rule();
-  Digest& digest = *context_.digest;
-  digest.add(tick_);
-  digest.add(rule.name);
+  digest.add(rule.name_hash);
   digest.add_all(run.outcomes());
+  if (!rule.state.empty() || context_.digest_columns) add_columns_to_digest(run, digest);
+}
+
+void Judge::add_columns_to_digest(RuleRun& run, DigestStep& digest) {
+  const Rule& rule = run.rule();
   for (std::size_t i = 0; i < rule.state.size(); ++i)
     digest.add_all<double>(run.state(i, facts_.topology.size(rule.per)));
   if (!context_.digest_columns) return;

@@ -99,20 +99,21 @@ class Judge final : private Leaves {
 
   // Includes what scripted rules appended at this tick.
   [[nodiscard]] const Graph& graph() const noexcept { return scripts_->graph(); }
-  void run(Scheduler::Due due);
+  void run(Scheduler::Due& due);
   [[nodiscard]] bool selects(const Rule& rule) const;  // whether the job has the labels that the rule asks for
-  void evaluate(RuleIndex index);
+  void judge(RuleIndex index, DigestStep& digest);     // a rule that is due
+  void evaluate(RuleIndex index, RuleRun& run);
+  void repeat(RuleRun& run);  // without an evaluation
   [[nodiscard]] bool observed() const;
   void show(RuleIndex index, const RuleObserver& observer);
-  bool repeat(RuleIndex index);                                 // without an evaluation
-  void settled(RuleIndex index, RuleRun& run, bool had_lives);  // its answers of this tick are known
   void take_over(RuleIndex index);  // of scope "job": what is in other attempts of the members that are in this one
   bool take(Judge& other, RuleRun& theirs, RuleRun& ours);
   bool take_left(RuleRun& ours);
   bool evaluate_script(RuleIndex index, const Rule& rule, RuleRun& run);
   void write_state(const Rule& rule, RuleRun& run, std::span<const std::pair<std::size_t, NodeId>> writes);
   void take_outcomes(NodeId answer, const Rule& rule);
-  void add_to_digest(RuleRun& run);
+  void add_to_digest(RuleRun& run, DigestStep& digest);
+  void add_columns_to_digest(RuleRun& run, DigestStep& digest);
   void explain(RuleIndex index, Slot slot, AlertTransition& transition);
   // A rule built on others also carries their evidence: `stalled.limit` in `collective_hang`.
   void add_evidence_of_findings(const Rule& rule, Slot slot, AlertTransition& transition);
@@ -162,12 +163,13 @@ class Judge final : private Leaves {
   std::vector<Truth> outcomes_;
   // The answers of scripted rules at the current tick: their outputs are nodes above the graph's mark.
   std::map<RuleIndex, Rule> script_answers_;
-  std::size_t gaps_ = 0;          // of the log that counted at the last tick
-  Time expiry_ = never;           // of the first alert that has no confirmation; settled after each tick
-  Time answered_ = long_ago;      // the last tick after which a rule's answers were others
-  bool selective_ = false;        // a rule asks for labels
-  std::vector<RuleIndex> alive_;  // rules of the tick with members that are not quiet, before or after it
-  std::string end_reason_;        // empty: unknown
+  std::size_t gaps_ = 0;              // of the log that counted at the last tick
+  Time expiry_ = never;               // of the first alert that has no confirmation; settled after each tick
+  Time answered_ = long_ago;          // the last tick after which a rule's answers were others
+  bool selective_ = false;            // a rule asks for labels
+  std::vector<RuleIndex> due_rules_;  // memory of those of the tick
+  std::vector<RuleIndex> alive_;      // rules of the tick with members that are not quiet, before or after it
+  std::string end_reason_;            // empty: unknown
   bool over_ = false;
   bool explaining_ =
       false;  // nodes run for an explanation at another rule's tick: frozen values must not be remembered

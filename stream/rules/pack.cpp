@@ -3,6 +3,7 @@
 #include <array>
 
 #include "stream/rules/alert.h"
+#include "stream/values/digest.h"
 #include "stream/windows/text_pattern.h"
 
 namespace tocsin::stream {
@@ -19,7 +20,7 @@ void Rule::fields(auto& self, auto& archive) {
       archive(26, depth), archive(27, yield_depth), archive(28, scripted), archive(29, answer), archive(30, hot),
       archive(31, cold), archive(32, outputs), archive(33, locals), archive(34, who), archive(35, causes),
       archive(36, actions), archive(37, shows);
-  (void)hot_set, (void)yielding;
+  (void)hot_set, (void)yielding, (void)name_hash;
 }
 
 void Pack::save(Writer& out) const {
@@ -36,7 +37,7 @@ void Pack::load(Reader& in) {
 
 void Pack::derive() {
   for (Rule& rule : rules) {
-    rule.hot_set = FewNodes{rule.hot};
+    rule.hot_set = FewNodes{rule.hot}, rule.name_hash = hash_text(rule.name);
     rule.yielding.clear();
   }
   for (std::size_t i = 0; i < rules.size(); ++i)

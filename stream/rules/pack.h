@@ -165,6 +165,7 @@ struct Rule {
 
   // By Pack::derive():
   std::vector<RuleIndex> yielding;  // the rules that yield to it
+  std::uint64_t name_hash = 0;
 
   static void fields(auto& self, auto& archive);
 

@@ -32,27 +32,11 @@ const RuleRun::Seldom& RuleRun::seldom() const noexcept {
   return seldom_ ? *seldom_ : none;
 }
 
-void RuleRun::begin(Time tick) {
-  if (seldom_ && seldom_->answer_memory > Duration{}) {
-    auto& earlier = seldom_->earlier_answers;
-    const auto answers = answers_now();
-    if (last_tick_ != long_ago) earlier.emplace_back(last_tick_, std::vector(answers.begin(), answers.end()));
-    while (earlier.size() > 1 && earlier[1].first <= tick - seldom_->answer_memory) earlier.erase(earlier.begin());
-  }
-  if (last_tick_ != long_ago) last_interval_ = tick - last_tick_;
-  last_tick_ = tick;
-  ++ticks_;
-}
-
-void RuleRun::count_again() {
-  ++repeats_;
-  known_sum_ += known_now_;
-  evaluated_sum_ += members_now_;
-}
-
-void RuleRun::repeat(Time tick) {
-  begin(tick);
-  count_again();
+void RuleRun::keep_answers(Time tick) {
+  auto& earlier = seldom_->earlier_answers;
+  const auto answers = answers_now();
+  if (last_tick_ != long_ago) earlier.emplace_back(last_tick_, std::vector(answers.begin(), answers.end()));
+  while (earlier.size() > 1 && earlier[1].first <= tick - seldom_->answer_memory) earlier.erase(earlier.begin());
 }
 
 void RuleRun::count(std::span<const Truth> outcomes, std::span<const std::uint8_t> existing) {

@@ -28,7 +28,10 @@ class RuleRun {
   // is not quiet.
   bool record(Time tick, std::span<const Truth> outcomes, const Topology& topology);
   // The same for a tick with the outcomes of the one before, of members that are all quiet and as many as then.
-  void repeat(Time tick);
+  void repeat(Time tick) {
+    begin(tick);
+    count_again();
+  }
 
   [[nodiscard]] const Rule& rule() const noexcept { return *rule_; }
   [[nodiscard]] Lives& lives() noexcept { return lives_; }
@@ -102,7 +105,13 @@ class RuleRun {
 
  private:
   static void fields(auto& self, auto& archive);
-  void begin(Time tick);
+  void begin(Time tick) {
+    if (seldom_ && seldom_->answer_memory > Duration{}) keep_answers(tick);
+    if (last_tick_ != long_ago) last_interval_ = tick - last_tick_;
+    last_tick_ = tick;
+    ++ticks_;
+  }
+  void keep_answers(Time tick);  // those of the tick before, for what runs later
   void drop_empty() {
     if (seldom_ && seldom_->empty()) seldom_.reset();
   }
@@ -110,7 +119,11 @@ class RuleRun {
   [[nodiscard]] std::span<const Truth> answers_now() const noexcept {
     return seldom().answers.empty() ? outcomes_ : seldom().answers;
   }
-  void count_again();
+  void count_again() {
+    ++repeats_;
+    known_sum_ += known_now_;
+    evaluated_sum_ += members_now_;
+  }
   void mark_ever(Slot slot);
   void count(std::span<const Truth> outcomes, std::span<const std::uint8_t> existing);
 
