@@ -11,7 +11,8 @@ namespace tocsin::stream {
 void Rule::fields(auto& self, auto& archive) {
   auto& [name, family, summary, file, line, source_hash, severity, severities, runbook, owner, mode, scope, per, every,
          fire, clear, yields_to, findings, jobs, peers, params, state, signals, needs, settle, depth, yield_depth,
-         scripted, answer, hot, hot_set, cold, outputs, locals, who, causes, actions, shows, yielding] = self;
+         scripted, answer, hot, hot_set, cold, outputs, locals, who, causes, actions, shows, yielding, name_hash] =
+      self;
   archive(1, name), archive(2, family), archive(3, summary), archive(4, file), archive(5, line),
       archive(6, source_hash), archive(7, severity), archive(8, severities), archive(9, runbook), archive(10, owner),
       archive(11, mode), archive(12, scope), archive(13, per), archive(14, every), archive(15, fire),
