@@ -46,8 +46,10 @@ Time Attempt::advance_by() const {
 
 Time Attempt::reports_by() const {
   if (over()) return judge_->next_due();
-  return std::min({telemetry_.history().next_due(judge_->triggers()), judge_->next_due(), telemetry_.lines_due(),
-                   ended() ? never : telemetry_.look_due(), given_up_});
+  const Time others =
+      std::min({judge_->next_due(), telemetry_.lines_due(), ended() ? never : telemetry_.look_due(), given_up_});
+  const History& history = telemetry_.history();
+  return history.next_due() < others ? std::min(others, history.next_due(judge_->triggers())) : others;
 }
 
 Duration Attempt::due_after(const SampleBlock& block) const {

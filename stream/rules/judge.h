@@ -102,6 +102,7 @@ class Judge final : private Leaves {
   void run(Scheduler::Due& due);
   [[nodiscard]] bool selects(const Rule& rule) const;  // whether the job has the labels that the rule asks for
   void judge(RuleIndex index, DigestStep& digest);     // a rule that is due
+  bool repeat_quiet(RuleIndex index, DigestStep& digest);
   void evaluate(RuleIndex index, RuleRun& run);
   void repeat(RuleRun& run);  // without an evaluation
   [[nodiscard]] bool observed() const;

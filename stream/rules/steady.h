@@ -27,10 +27,13 @@ class SteadyRules {
   // Whether the outcomes and the state of the rule's evaluation before are those of this tick. `leaves` give its
   // findings; no rule's answers have changed after the tick `answered`.
   [[nodiscard]] bool repeats(RuleIndex rule, Time answered, Leaves& leaves, const Graph& graph) {
-    if (!possible_) return false;
+    if (!lasts(rule)) return false;
     Steady& steady = rules_[static_cast<std::size_t>(rule)];
-    if (steady.version != version_ || now_ > steady.until) return false;
     return answered <= steady.answered || same_findings(steady, leaves, graph);
+  }
+  // True: it repeats, which no finding has to say.
+  [[nodiscard]] bool repeats_at_once(RuleIndex rule, Time answered) const {
+    return lasts(rule) && answered <= rules_[static_cast<std::size_t>(rule)].answered;
   }
   // After an evaluation of the rule at this tick: decides until when it repeats. `run` had lives before it, or not.
   void consider(RuleIndex rule, const RuleRun& run, bool had_lives, const Evaluator& evaluator,
@@ -54,6 +57,11 @@ class SteadyRules {
     Time retry = long_ago;
     Duration wait{};
   };
+  [[nodiscard]] bool lasts(RuleIndex rule) const {
+    if (!possible_) return false;
+    const Steady& steady = rules_[static_cast<std::size_t>(rule)];
+    return steady.version == version_ && now_ <= steady.until;
+  }
   [[nodiscard]] bool quiet(const Steady& steady) const { return possible_ && now_ >= disturbed_ + steady.memory; }
   void make();
   bool same_findings(Steady& steady, Leaves& leaves, const Graph& graph);
