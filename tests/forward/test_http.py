@@ -27,10 +27,11 @@ def plain(data):
 
 
 class Server(ThreadingHTTPServer):
-    """Keeps the messages that it answers with 200. `answer(messages, number)`: a status and a body, or None: it breaks off behind the request."""
+    """Keeps the messages that it answers with 200. `answer(messages, number)`: a status and a body, or None: it breaks off behind the request.
+    `came(messages)` is called before each answer."""
 
-    def __init__(self, answer):
-        self.answer, self.messages, self.requests = answer, [], 0
+    def __init__(self, answer, came):
+        self.answer, self.came, self.messages, self.requests = answer, came, [], 0
         super().__init__(("127.0.0.1", 0), self.Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -45,6 +46,7 @@ class Server(ThreadingHTTPServer):
                 messages.append(body[at + 4:at + 4 + length])
                 at += 4 + length
             self.server.requests += 1
+            self.server.came(messages)
             answer = self.server.answer(messages, self.server.requests)
             if answer is None:
                 self.close_connection = True
@@ -63,11 +65,17 @@ class Server(ThreadingHTTPServer):
 
 class TestHttp(unittest.TestCase):
     def sent(self, answer, lines=("one", "poison", "three")):
-        """Which lines the server has, and what wrap printed."""
-        server = Server(answer)
-        self.addCleanup(server.shutdown)
+        """Which lines the server has, and what wrap printed. Each line is written once a request has brought the one before: lines of one moment would be
+        one record."""
         with tempfile.TemporaryDirectory() as folder:
-            script = "; ".join(f"echo {line}; sleep 0.4" for line in lines) + "; exit 3"
+            def came(messages):
+                for line in lines:
+                    if any(line.encode() in message for message in messages):
+                        pathlib.Path(folder, line).touch()
+
+            server = Server(answer, came)
+            self.addCleanup(server.shutdown)
+            script = "; ".join(f"echo {line}; while [ ! -e {folder}/{line} ]; do sleep 0.02; done" for line in lines) + "; exit 3"
             done = subprocess.run([TOCSIN, "wrap", "--job", "j", "--journal", pathlib.Path(folder, "journal"), "--to", f"http://127.0.0.1:{server.server_port}",
                                    "--", "sh", "-c", script], capture_output=True, text=True, timeout=100, check=False)
         self.assertEqual(done.returncode, 3)
