@@ -8,28 +8,6 @@
 #include "stream/values/packed.h"
 
 namespace tocsin::stream {
-namespace {
-
-// The exponent of a float from 2^-15 s on and the upper 8 bits of its mantissa, rounded: codes are ordered as the
-// intervals are.
-constexpr std::uint32_t lowest = (127u - 15u) << 23;  // shorter intervals count as 0
-constexpr int dropped_bits = 15;
-
-std::uint16_t code_of(Duration interval) noexcept {
-  const std::uint32_t bits =
-      std::bit_cast<std::uint32_t>(static_cast<float>(seconds(interval))) + (1u << (dropped_bits - 1));
-  if (bits <= lowest) return 0;
-  return static_cast<std::uint16_t>(std::min<std::uint32_t>((bits - lowest) >> dropped_bits, 0xFFFF));
-}
-
-double interval_of(std::uint16_t code) noexcept {
-  return code == 0
-             ? 0.0
-             : static_cast<double>(std::bit_cast<float>((static_cast<std::uint32_t>(code) << dropped_bits) + lowest));
-}
-
-}  // namespace
-
 void Arrivals::widen(std::size_t members) {
   if (members_.size() >= members) return;
   members_.resize(members);
@@ -44,16 +22,15 @@ void Arrivals::end_run(Slot slot) {
   if (earlier_.empty()) earlier_.resize(members_.size());
   Member& member = members_[slot];
   Codes& codes = earlier_[slot];
-  for (; member.run > 0; --member.run) {
-    codes[member.next] = member.code;
-    member.next = static_cast<std::uint8_t>((member.next + 1) % kept);
-    member.older = static_cast<std::uint8_t>(std::min<std::size_t>(member.older + 1u, kept));
-  }
+  for (; member.run > 0; --member.run) store(member, codes);
 }
 
 void Arrivals::code(Duration interval) {
   coded_ = interval;
-  code_ = code_of(interval);
+  const std::uint32_t bits =
+      std::bit_cast<std::uint32_t>(static_cast<float>(seconds(interval))) + (1u << (dropped_bits - 1));
+  code_ = bits <= lowest ? std::uint16_t{0}
+                         : static_cast<std::uint16_t>(std::min<std::uint32_t>((bits - lowest) >> dropped_bits, 0xFFFF));
 }
 
 void Arrivals::note_change(Slot slot, Time arrival, double value) {
@@ -110,21 +87,6 @@ std::size_t Arrivals::together(Slot slot) const noexcept {
     return end - slot;
   }
   return kernels().same_times(&members_[slot], members_.size() - slot, nanoseconds(members_[slot].last));
-}
-
-double Arrivals::usual(Slot slot, double before_known) const noexcept {
-  if (slot >= members_.size()) return before_known;
-  const Member& member = members_[slot];
-  const std::size_t count = intervals(member);
-  if (count < 3) return before_known;
-  if (std::size_t{member.run} * 2 > count) return interval_of(member.code);
-  Codes codes;
-  std::size_t n = 0;
-  for (; n < member.run; ++n) codes[n] = member.code;
-  for (std::size_t back = 1; n < count; ++back, ++n) codes[n] = earlier_[slot][(member.next + kept - back) % kept];
-  const auto middle = codes.begin() + static_cast<std::ptrdiff_t>(count / 2);
-  std::nth_element(codes.begin(), middle, codes.begin() + static_cast<std::ptrdiff_t>(count));
-  return interval_of(*middle);
 }
 
 // Those whose intervals differ are sorted sixteen members at once.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -49,10 +50,21 @@ class Arrivals {
   [[nodiscard]] Time last(Slot slot) const noexcept { return changes_ ? changed_[slot] : members_[slot].last; }
   // How many members from this one on wrote last at the same time as it does.
   [[nodiscard]] std::size_t together(Slot slot) const noexcept;
-  // In seconds, for each member that has written; the others stay as they are.
+  // In seconds, for each member that has written; the others stay as they are. `before_known` before there are 3
+  // intervals.
   void usual(double before_known, std::span<double> out) const noexcept;
-  // In seconds; `before_known` before there are 3 intervals.
-  [[nodiscard]] double usual(Slot slot, double before_known) const noexcept;
+  // `long_enough` of a member's usual interval, where it is true of each interval that is longer than one of which it
+  // is: counts, where usual() sorts.
+  template <class Condition>
+  [[nodiscard]] bool usual_is(Slot slot, double before_known, Condition long_enough) const noexcept {
+    const std::size_t count = slot < members_.size() ? intervals(members_[slot]) : 0;
+    if (count < 3) return long_enough(before_known);
+    const Member& member = members_[slot];
+    std::size_t shorter = long_enough(interval_of(member.code)) ? 0 : std::min<std::size_t>(member.run, count);
+    for (std::size_t back = 1; back + member.run <= count; ++back)
+      shorter += long_enough(interval_of(earlier_[slot][(member.next + kept - back) % kept])) ? 0 : 1;
+    return shorter <= count / 2;
+  }
 
   void save(Writer& out) const;
   void load(Reader& in);
@@ -69,6 +81,15 @@ class Arrivals {
     std::uint8_t unused[3] = {};
   };
   using Codes = std::array<std::uint16_t, kept>;
+  // A code is the exponent of a float from 2^-15 s on and the upper 8 bits of its mantissa, rounded: codes are ordered
+  // as the intervals are.
+  static constexpr std::uint32_t lowest = (127u - 15u) << 23;  // shorter intervals count as 0
+  static constexpr int dropped_bits = 15;
+  [[nodiscard]] static double interval_of(std::uint16_t code) noexcept {
+    return code == 0
+               ? 0.0
+               : static_cast<double>(std::bit_cast<float>((static_cast<std::uint32_t>(code) << dropped_bits) + lowest));
+  }
   [[nodiscard]] std::size_t intervals(const Member& member) const noexcept {
     return std::min<std::size_t>(std::size_t{member.run} + member.older, kept);
   }
@@ -87,9 +108,20 @@ class Arrivals {
   void note_interval(Slot slot, Member& member, Duration interval, Time arrival) {
     member.last = arrival;
     if (interval != coded_) code(interval);
+    if (code_ != member.code && member.run == 1 && !earlier_.empty()) {  // the usual case of intervals that differ
+      store(member, earlier_[slot]);
+      member.code = code_;
+      return;
+    }
     if (member.run > 0 && code_ != member.code) end_run(slot);
     member.code = code_;
     if (member.run < kept) ++member.run;
+  }
+  // One interval of the run goes to those before it.
+  static void store(Member& member, Codes& earlier) noexcept {
+    earlier[member.next] = member.code;
+    member.next = static_cast<std::uint8_t>((member.next + 1u) % kept);
+    member.older = static_cast<std::uint8_t>(member.older + (member.older < kept ? 1u : 0u));
   }
   void code(Duration interval);
   void end_run(Slot slot);

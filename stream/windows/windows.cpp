@@ -33,7 +33,8 @@ bool covered(std::size_t present, Slot slot, const RowReduction& reduction, doub
   const double half = seconds(reduction.window->over) / 2;
   const auto rows = static_cast<double>(present);
   if (rows * row >= half) return present > 0;
-  return present > 0 && rows * std::max(reduction.arrivals->usual(slot, row), row) >= half;
+  return present > 0 &&
+         reduction.arrivals->usual_is(slot, row, [&](double every) { return rows * std::max(every, row) >= half; });
 }
 
 // What has to be folded for a reduction; nothing: it is read from the rows. The delta and the rate of a counter, whose

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <random>
+#include <vector>
 
 #include "bench.h"
 #include "tests/seed.h"
@@ -78,4 +79,23 @@ TEST_CASE("what comes before a tick that has yet to run is not noted together") 
   const Slot slot = 1;
   CHECK(signals.history->arrive(signals.ids, std::array{History::Arrival{{&slot, 1}, at(10)}}));
   CHECK_FALSE(signals.history->arrive(signals.ids, std::array{History::Arrival{{&slot, 1}, at(11)}}));
+}
+
+TEST_CASE("whether the usual interval is long enough is as it is known, of intervals that differ and of few") {
+  std::mt19937 random{seed(22)};
+  for (int round = 0; round < 200; ++round) {
+    Arrivals arrivals{false};
+    const Slot slot = 1;
+    double now = 0;
+    const auto differ = 1 + random() % 6, steady = 1 + random() % 4;
+    const auto messages = random() % 40;
+    for (auto left = messages; left > 0; --left) {
+      now += 1 + (random() % steady == 0 ? static_cast<double>(random() % differ) / 8 : 0);
+      arrivals.note({&slot, 1}, false, at(now), 2);
+      std::vector<double> usual(2, 9.0);
+      arrivals.usual(9, usual);
+      for (double least = 0.875; least < 2; least += 0.125)
+        CHECK(arrivals.usual_is(slot, 9, [least](double every) { return every >= least; }) == (usual[1] >= least));
+    }
+  }
 }

@@ -205,9 +205,12 @@ TEST_CASE("members that report together change their usual interval together") {
   double now = 0;
   for (int i = 0; i < 20; ++i) arrivals.note(slots, false, at(now += 1), 4);
   for (int i = 0; i < 7; ++i) arrivals.note(slots, false, at(now += 2), 4);
-  for (const Slot slot : slots) CHECK(arrivals.usual(slot, 9) == 1);
+  std::vector<double> usual(4, 0);
+  arrivals.usual(9, usual);
+  CHECK(usual == std::vector<double>{0, 1, 1, 1});
   arrivals.note(slots, false, at(now += 2), 4);  // 8 of 16: the greater of the middle two
-  for (const Slot slot : slots) CHECK(arrivals.usual(slot, 9) == 2);
+  arrivals.usual(9, usual);
+  CHECK(usual == std::vector<double>{0, 2, 2, 2});
 }
 
 TEST_CASE("a NaN that was measured is a value: last passes it on, the mean leaves it out, nonfinite counts it") {
