@@ -60,8 +60,9 @@ void Topology::alias_gpu(std::string_view node_name, std::string_view name, std:
   if (on == no_slot && !node_name.empty()) return;
   const Slot by_alias = find_gpu(on, other.view());
   Slot gpu = find_gpu(on, canonical.view());
-  const auto name_one = [this](Slot one, const GpuName& as, Slot from) {
-    if ((*gpus_)[one].names.size() < most_names) name_gpu(one, std::string{as.view()}, from);
+  const auto full = [this](Slot one) { return (*gpus_)[one].names.size() >= most_names; };
+  const auto name_one = [&](Slot one, const GpuName& as, Slot from) {
+    if (!full(one)) name_gpu(one, std::string{as.view()}, from);
   };
   if (gpu == no_slot && by_alias != no_slot && !contradicts(by_alias, canonical))
     name_one(gpu = by_alias, canonical, no_slot);
@@ -77,6 +78,8 @@ void Topology::alias_gpu(std::string_view node_name, std::string_view name, std:
     if (two) {  // an index that now belongs to another GPU
       name_one(gpu, other, by_alias);
     } else {
+      // Where the name was refused before, a GPU can have come under it since, which a backfill has from the beginning.
+      if (full(gpu) || full(by_alias)) return;
       merge_gpus(std::min(gpu, by_alias), std::max(gpu, by_alias));
       gpu = std::min(gpu, by_alias);
     }

@@ -161,6 +161,23 @@ TEST_CASE("a GPU of many names keeps to a limit of them") {
   CHECK(forgotten.bytes().size() < 1000);
 }
 
+TEST_CASE("a name beyond the limit is another GPU's, also for a backfill, which knows that GPU from its beginning") {
+  Topology topology;
+  const auto read = [&] {
+    for (int i = 0; i < 20; ++i) {
+      topology.reading(static_cast<Position>(i + 1));
+      topology.alias_gpu("n1", "GPU-1", std::to_string(i));
+    }
+    topology.reading(Position{30});
+    const Slot other = topology.gpu("n1", "19");
+    CHECK(other != topology.gpu("n1", "GPU-1"));
+    return other;
+  };
+  const Slot other = read();
+  topology.go_back_to(Position{1});
+  CHECK(read() == other);
+}
+
 TEST_CASE("a GPU and a node are expected until all their ranks have left") {
   Topology topology = small();
   const Slot idle = topology.gpu("n1", "0000:af:00.0");
