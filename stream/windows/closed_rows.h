@@ -12,8 +12,8 @@
 
 namespace tocsin::stream {
 
-// Closed rows, oldest first, in a ring: all members of a row side by side. Members that came later than a row are
-// absent in it. Owned by its Rows; what it gives lasts until the next row comes.
+// Closed rows, oldest first, in a ring: all members of a row side by side. Members that came later than a row have
+// `nothing` in it, usually absent. Owned by its Rows; what it gives lasts until the next row comes.
 template <class T>
 class ClosedRows {
  public:
@@ -23,7 +23,7 @@ class ClosedRows {
   };
 
   // `most`: how many rows are usually kept at the most.
-  explicit ClosedRows(std::size_t most) : most_(most) {}
+  explicit ClosedRows(std::size_t most, T nothing = absent_of<T>) : most_(most), nothing_(nothing) {}
 
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -48,7 +48,7 @@ class ClosedRows {
     if (!numbers_.empty()) numbers_[place] = number;
     ++size_;
     T* const to = values_.get() + place * stride_;
-    std::fill(std::ranges::copy(values, to).out, to + members_, absent_of<T>);
+    std::fill(std::ranges::copy(values, to).out, to + members_, nothing_);
   }
   // Where the next row will lie.
   [[gnu::always_inline]] void prefetch_next() const noexcept {
@@ -59,6 +59,7 @@ class ClosedRows {
     std::swap(most_, other.most_);
     std::swap(*this, other);
   }
+  void clear() noexcept { first_ = size_ = 0, numbers_ = {}; }
   void pop_front() noexcept {
     if (++first_ == places_) first_ = 0;
     --size_;
@@ -107,7 +108,7 @@ class ClosedRows {
       const Row row = (*this)[i];
       T* const to = values.get() + i * stride;
       if (!numbers.empty()) numbers[i] = row.number;
-      std::fill(std::ranges::copy(row.values, to).out, to + members, absent_of<T>);
+      std::fill(std::ranges::copy(row.values, to).out, to + members, nothing_);
     }
     numbers_ = std::move(numbers), values_ = std::move(values);
     first_ = 0, places_ = rows, stride_ = stride, members_ = members;
@@ -115,6 +116,7 @@ class ClosedRows {
 
   static constexpr std::size_t few_rows = 4;
   std::size_t most_;
+  T nothing_;
   std::size_t first_ = 0, size_ = 0, places_ = 0, members_ = 0, stride_ = 0;
   RowNumber from_ = 0;              // the number of the first
   std::vector<RowNumber> numbers_;  // by place; empty while each row follows the one before, as usual

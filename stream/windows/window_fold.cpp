@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "stream/graph/kernels.h"
 #include "stream/values/value.h"
@@ -26,6 +27,10 @@ void add(std::span<double> sums, std::span<const double> row) {
   const double* from = row.data();
   for (std::size_t i = 0; i < row.size(); ++i) to[i] += from[i] == from[i] ? from[i] : 0.0;
 }
+void add_pane(std::span<double> sums, std::span<const double> pane) {  // whose sums can be NaN
+  double* const to = sums.data();
+  for (std::size_t i = 0; i < pane.size(); ++i) to[i] += pane[i];
+}
 template <class A, class T>
 void lower(std::span<A> least, std::span<const T> row) {
   for (std::size_t i = 0; i < row.size(); ++i)
@@ -40,47 +45,29 @@ void raise(std::span<A> greatest, std::span<const T> row) {
 }  // namespace
 
 template <class T>
+WindowFold<T>::WindowFold(Wants wants, std::size_t rows) {
+  const std::size_t most = rows / rows_a_pane + 2;
+  if (wants.sums) sums_.reset(new Lane<double>{ClosedRows<double>{most, 0.0}, {}, {}});
+  if (wants.least) least_.reset(new Lane<T>{ClosedRows<T>{most, infinity<T>}, {}, {}});
+  if (wants.greatest) greatest_.reset(new Lane<T>{ClosedRows<T>{most, -infinity<T>}, {}, {}});
+}
+
+template <class T>
+void WindowFold<T>::each_lane(auto&& see) {
+  const auto add_row = [](std::span<double> to, std::span<const T> row) { add(to, row); };
+  const auto lower_all = [](std::span<T> to, std::span<const T> row) { lower(to, row); };
+  const auto raise_all = [](std::span<T> to, std::span<const T> row) { raise(to, row); };
+  if (sums_) see(*sums_, 0.0, add_row, add_pane);
+  if (least_) see(*least_, infinity<T>, lower_all, lower_all);
+  if (greatest_) see(*greatest_, -infinity<T>, raise_all, raise_all);
+}
+
+template <class T>
 void WindowFold<T>::clear() {
   numbers_.clear(), nans_.clear();
-  panes_.clear();
-  middle_ = {};
-  tail_open_ = stale_ = false;
+  each_lane([](auto& lane, auto&&...) { lane.panes.clear(), lane.middle.clear(); });
+  tail_open_ = false;
   from_ = through_ = 0;
-}
-
-template <class T>
-void WindowFold<T>::begin(Part& part, std::size_t members) const {
-  if (wants_.sums) part.sums.assign(members, 0.0);
-  if (wants_.least) part.least.assign(members, infinity<T>);
-  if (wants_.greatest) part.greatest.assign(members, -infinity<T>);
-}
-
-template <class T>
-void WindowFold<T>::take(Part& part, std::span<const T> row) const {
-  if (wants_.sums) {
-    if (part.sums.size() < row.size()) part.sums.resize(row.size(), 0.0);
-    add(part.sums, row);
-  }
-  if (wants_.least) {
-    if (part.least.size() < row.size()) part.least.resize(row.size(), infinity<T>);
-    lower(std::span{part.least}, row);
-  }
-  if (wants_.greatest) {
-    if (part.greatest.size() < row.size()) part.greatest.resize(row.size(), -infinity<T>);
-    raise(std::span{part.greatest}, row);
-  }
-}
-
-template <class T>
-void WindowFold<T>::take(Part& part, const Part& other) const {
-  if (wants_.sums) {
-    if (part.sums.size() < other.sums.size()) part.sums.resize(other.sums.size(), 0.0);
-    for (std::size_t i = 0; i < other.sums.size(); ++i) part.sums[i] += other.sums[i];
-  }
-  if (part.least.size() < other.least.size()) part.least.resize(other.least.size(), infinity<T>);
-  lower(std::span{part.least}, std::span{other.least});
-  if (part.greatest.size() < other.greatest.size()) part.greatest.resize(other.greatest.size(), -infinity<T>);
-  raise(std::span{part.greatest}, std::span{other.greatest});
 }
 
 template <class T>
@@ -104,15 +91,15 @@ template <class T>
 void WindowFold<T>::enter(RowNumber number, std::span<const T> row) {
   if (numbers_.size() < row.size()) numbers_.resize(row.size(), 0);
   count(row, 1);
-  if (!wants_.sums && !wants_.least && !wants_.greatest) return;
   const RowNumber pane = pane_of(number, rows_a_pane);
   if (tail_open_ && tail_pane_ != pane) close_tail();
-  if (!tail_open_) {
-    begin(tail_, row.size());
-    tail_open_ = true;
-    tail_pane_ = pane;
-  }
-  take(tail_, row);
+  const bool begins = !std::exchange(tail_open_, true);
+  tail_pane_ = pane;
+  each_lane([&](auto& lane, auto nothing, auto&& take_row, auto&&) {
+    if (begins) lane.tail.clear();
+    if (lane.tail.size() < row.size()) lane.tail.resize(row.size(), nothing);
+    take_row(lane.tail, row);
+  });
 }
 
 template <class T>
@@ -123,10 +110,8 @@ void WindowFold<T>::leave(std::span<const T> row) {
 
 template <class T>
 void WindowFold<T>::close_tail() {
-  panes_.push_back({tail_pane_, std::move(tail_)});
-  tail_ = {};
   tail_open_ = false;
-  stale_ = true;
+  each_lane([&](auto& lane, auto&&...) { lane.panes.push_back(tail_pane_, lane.tail), lane.stale = true; });
 }
 
 template <class T>
@@ -134,15 +119,12 @@ void WindowFold<T>::hold(RowNumber from, RowNumber through) {
   from_ = from;
   through_ = through;
   if (tail_open_ && tail_pane_ * rows_a_pane <= through) close_tail();
-  const auto kept = std::ranges::find_if(panes_, [&](const Pane& pane) { return first_of(pane.number) >= from; });
-  if (kept != panes_.begin()) {
-    panes_.erase(panes_.begin(), kept);
-    stale_ = true;
-  }
-  if (!stale_) return;
-  stale_ = false;
-  begin(middle_, 0);
-  for (const Pane& pane : panes_) take(middle_, pane.part);
+  each_lane([&](auto& lane, auto nothing, auto&&, auto&& take_pane) {
+    for (; !lane.panes.empty() && first_of(lane.panes.first_number()) < from; lane.stale = true) lane.panes.pop_front();
+    if (!std::exchange(lane.stale, false)) return;
+    lane.middle.assign(lane.panes.empty() ? 0 : lane.panes.members(), nothing);
+    for (std::size_t i = 0; i < lane.panes.size(); ++i) take_pane(lane.middle, lane.panes[i].values);
+  });
 }
 
 template <class T>
@@ -156,10 +138,10 @@ void WindowFold<T>::each_of_head(const Rows<T>& rows, See&& see) const {
 template <class T>
 void WindowFold<T>::sums(const Rows<T>& rows, std::span<double> out) const {
   std::array<const T*, rows_a_pane> head{};
-  std::array<std::span<const double>, 2> parts{middle_.sums};
-  std::size_t in_head = 0, in_parts = middle_.sums.empty() ? 0 : 1;
+  std::array<std::span<const double>, 2> parts{sums_->middle};
+  std::size_t in_head = 0, in_parts = sums_->middle.empty() ? 0 : 1;
   each_of_head(rows, [&](std::span<const T> row) { head[in_head++] = row.data(); });
-  if (tail_counts()) parts[in_parts++] = tail_.sums;
+  if (tail_counts()) parts[in_parts++] = sums_->tail;
   const std::size_t held = std::min(out.size(), rows.closed().members());
   std::size_t slot = 0;
   if constexpr (std::is_same_v<T, float>) {  // those that all have
@@ -187,18 +169,19 @@ void WindowFold<T>::extremes(bool least, const Rows<T>& rows, std::span<double> 
     else raise(out, fitting);
   };
   each_of_head(rows, see);
-  see(least ? middle_.least : middle_.greatest);
-  if (tail_counts()) see(least ? tail_.least : tail_.greatest);
+  const Lane<T>& lane = *(least ? least_ : greatest_);
+  see(lane.middle);
+  if (tail_counts()) see(lane.tail);
 }
 
 template <class T>
 std::size_t WindowFold<T>::retained_bytes() const noexcept {
-  const auto of = [](const Part& part) {
-    return part.sums.capacity() * sizeof(double) + (part.least.capacity() + part.greatest.capacity()) * sizeof(T);
+  const auto of = []<class V>(const std::unique_ptr<Lane<V>>& lane) {
+    return !lane ? 0
+                 : sizeof *lane + lane->panes.retained_bytes() +
+                       (lane->middle.capacity() + lane->tail.capacity()) * sizeof(V);
   };
-  std::size_t bytes = (numbers_.capacity() + nans_.capacity()) * sizeof(std::uint32_t) + of(middle_) + of(tail_);
-  for (const Pane& pane : panes_) bytes += sizeof(Pane) + of(pane.part);
-  return bytes;
+  return (numbers_.capacity() + nans_.capacity()) * sizeof(std::uint32_t) + of(sums_) + of(least_) + of(greatest_);
 }
 
 template class WindowFold<float>;

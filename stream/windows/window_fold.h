@@ -1,17 +1,19 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "stream/windows/closed_rows.h"
 #include "stream/windows/rows.h"
 
 namespace tocsin::stream {
 
-// The rows of a window, folded as they enter and leave, one lane per member. Counts are added and subtracted; sums and
-// extremes are never subtracted. The order of a sum does not depend on how the window moved: first the head, which are
-// the rows up to the first boundary of ten on the epoch grid; then the panes of ten rows; then the tail after the last
-// boundary: (head + panes) + tail. A reduction adds three columns and at most nine rows. NaN is left out of all but
-// present(). Owned by a view of a window.
+// The rows of a window, folded as they enter and leave. Counts are added and subtracted; sums and extremes are never
+// subtracted. The order of a sum does not depend on how the window moved: first the head, which are the rows up to the
+// first boundary of ten on the epoch grid; then the panes of ten rows; then the tail after the last boundary: (head +
+// panes) + tail. A reduction adds three columns and at most nine rows. NaN is left out of all but present(). Owned by a
+// view of a window.
 template <class T>
 class WindowFold {
  public:
@@ -20,7 +22,8 @@ class WindowFold {
     bool sums = false, least = false, greatest = false;
     friend bool operator==(const Wants&, const Wants&) = default;
   };
-  explicit WindowFold(Wants wants) : wants_(wants) {}
+  // Of a window of so many rows.
+  WindowFold(Wants wants, std::size_t rows);
 
   void clear();
   void enter(RowNumber number, std::span<const T> row);  // ascending
@@ -42,36 +45,32 @@ class WindowFold {
   [[nodiscard]] std::size_t retained_bytes() const noexcept;
 
  private:
-  struct Part {  // the fold of some rows
-    std::vector<double> sums;
-    std::vector<T> least, greatest;
-  };
-  struct Pane {
-    RowNumber number;
-    Part part;
-  };  // the rows (10 (number - 1), 10 number]
   static constexpr RowNumber rows_a_pane = 10;
+  // One fold, by slot: of each pane, which are the rows (10 (number - 1), 10 number]; of the panes together; and of the
+  // rows of pane tail_pane_ so far.
+  template <class V>
+  struct Lane {
+    ClosedRows<V> panes;  // complete ones: few
+    std::vector<V> middle, tail;
+    bool stale = false;  // the middle is of other panes
+  };
 
   [[nodiscard]] static RowNumber first_of(RowNumber pane) noexcept { return (pane - 1) * rows_a_pane; }  // exclusive
-  void begin(Part& part, std::size_t members) const;
-  void take(Part& part, std::span<const T> row) const;
-  void take(Part& part, const Part& other) const;
+  // Calls `see` with each lane, what a fold begins with, and how a row and how a pane enters it.
+  void each_lane(auto&& see);
   void close_tail();
   [[nodiscard]] bool tail_counts() const noexcept { return tail_open_ && first_of(tail_pane_) >= from_; }
   template <class See>
   void each_of_head(const Rows<T>& rows, See&& see) const;
-
-  Wants wants_;
-  RowNumber from_ = 0, through_ = 0;
   void count(std::span<const T> row, std::uint32_t one);
+
+  RowNumber from_ = 0, through_ = 0;
   std::vector<std::uint32_t> numbers_;
-  std::vector<std::uint32_t> nans_;  // allocated when the first NaN is measured
-  std::vector<Pane> panes_;          // complete ones, ascending: few
-  Part middle_;                      // of the panes together
-  Part tail_;                        // of pane tail_pane_, so far
+  std::vector<std::uint32_t> nans_;     // allocated when the first NaN is measured
+  std::unique_ptr<Lane<double>> sums_;  // null: not wanted, as the next
+  std::unique_ptr<Lane<T>> least_, greatest_;
   RowNumber tail_pane_ = 0;
   bool tail_open_ = false;
-  bool stale_ = false;  // middle_ does not match panes_
 };
 
 extern template class WindowFold<float>;

@@ -101,11 +101,13 @@ RawView<T>::RawView(const WindowSpec& spec, const Demand& demand, bool declared,
       if (reduction.op == Op::w_mad) order_.clear();
       order_.emplace_back(reduction, most);
     }
+  bool folded = false;
   for (const Reduction& reduction : demand.reductions)
     if (const auto wants = folds<T>(reduction.op, signal.kind == SignalKind::counter)) {
       wants_ = {wants_.sums || wants->sums, wants_.least || wants->least, wants_.greatest || wants->greatest};
-      fold_.emplace(wants_);
+      folded = true;
     }
+  if (folded) fold_.emplace(wants_, most);
 }
 
 template <class T>
@@ -165,7 +167,7 @@ bool RawView<T>::reduce(const Rows<T>& rows, TimeRange time_range, const RowRedu
   const bool kept = fold_ && (wants_.sums || !wants->sums) && (wants_.least || !wants->least) &&
                     (wants_.greatest || !wants->greatest);
   if (kept) return by_fold(*fold_, rows, first, end, reduction, out), true;
-  WindowFold<T> fold{*wants};  // for a scripted rule: the same fold, built from the rows
+  WindowFold<T> fold{*wants, end - first};  // for a scripted rule: the same fold, built from the rows
   for (std::size_t r = first; r < end; ++r) fold.enter(rows.closed().number(r), rows.closed()[r].values);
   fold.hold(from, through);
   by_fold(fold, rows, first, end, reduction, out);

@@ -262,6 +262,8 @@ TEST_CASE("members appear at any time, and a long silence costs nothing") {
   }
   CHECK(bench.look(mean, 60)[40] == 40);
   CHECK(bench.look(median, 60)[4] == 4);
+  bench.sample("load", 1, 63, 1, 63);  // the first interval of another length
+  bench.settle(70);
   const std::size_t before = bench.history->retained_bytes();
   constexpr double days = 86'400 * 30;
   bench.settle(days);
