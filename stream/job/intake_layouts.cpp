@@ -1,6 +1,7 @@
 // What the names of a block's signals and members mean: signals as the pack has them under which it is read, members as
 // the topology has them.
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <utility>
 
@@ -20,7 +21,7 @@ constexpr std::size_t least_membership_bytes = 64u << 10, membership_bytes_a_mem
 void Intake::forget_layouts() {
   write_following();
   layouts_.clear();
-  recent_layouts_.fill(nullptr);
+  std::ranges::fill(recent_layouts_, nullptr);
 }
 
 // A stated unit says what the values are; without one an alias has its factor, and the values of the signal's own name
@@ -61,8 +62,11 @@ void Intake::look_at_following(Layout& layout) const {
 }
 
 Intake::Layout& Intake::layout_of(const SampleBlock& block) {
-  Layout*& recent =
-      recent_layouts_[(reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56];
+  constexpr std::size_t most_recent = 256;
+  if (const std::size_t room = 4 * layouts_.size() + 2; recent_layouts_.size() < std::min(room, most_recent))
+    recent_layouts_.assign(std::bit_ceil(room), nullptr);
+  const std::size_t hash = (reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56;
+  Layout*& recent = recent_layouts_[hash & (recent_layouts_.size() - 1)];
   if (recent != nullptr && recent->names == block.layout && recent->source == block.source) return *recent;
   key_.assign(block.layout).push_back('\0');
   key_ += block.source;
