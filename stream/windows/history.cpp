@@ -28,11 +28,9 @@ History::State::State(std::shared_ptr<const Retention> retained, const Topology&
       table(*retention->table),
       topology(of),
       symbols(symbols_of),
-      signals(table.size()),
-      plain(table.size()),
+      places(table.size(), none),
       step(retention->step),
       gap(retention->gap),
-      dues(table.size(), never),
       scratch(shared ? std::move(shared) : std::make_shared<ReductionScratch>()) {
   for (std::uint32_t id = 0; id < table.size(); ++id)
     for (const Asked& need : retention->asked[id])
@@ -43,13 +41,16 @@ History::State::State(std::shared_ptr<const Retention> retained, const Topology&
 SignalHistory* History::State::open_first(SignalId signal) {
   const auto id = static_cast<std::uint32_t>(signal);
   if (!retention->wants(id)) return nullptr;
-  signals[id] =
+  auto made =
       std::make_unique<SignalHistory>(table.all()[id], retention->asked[id], symbols, *scratch, retention->rows_only);
-  if (id != gap) plain[id] = signals[id]->plain();  // of step_gap most samples are made here
-  if (end != never) signals[id]->end(end);
-  kept.insert(std::upper_bound(kept.begin(), kept.end(), id), id);
+  if (end != never) made->end(end);
+  Rows<float>* const rows_alone = id == gap ? nullptr : made->rows_alone();  // of step_gap most samples are made here
+  const auto place =
+      kept.insert(std::ranges::upper_bound(kept, id, {}, &Kept::id), Kept{id, never, rows_alone, std::move(made)});
+  for (auto later = place; later != kept.end(); ++later)
+    places[later->id] = static_cast<std::uint16_t>(later - kept.begin());
   ++kept_at[static_cast<std::size_t>(table.all()[id].owner)];
-  return signals[id].get();
+  return place->signal.get();
 }
 
 // `nothing`: no member has anything in the window, and `out` was not written.
@@ -83,8 +84,11 @@ bool History::wants(SignalId signal) const noexcept {
 Time History::next_due() const noexcept { return state_->due; }
 Time History::next_due(std::span<const SignalId> signals) const noexcept {
   Time due = never;
-  for (const SignalId id : signals) due = std::min(due, state_->dues[index(id)]);
-  for (const std::uint32_t id : state_->retention->of_steps) due = std::min(due, state_->dues[id]);
+  const auto see = [&](std::uint32_t id) {
+    if (const auto* const one = state_->look_up(id)) due = std::min(due, one->due);
+  };
+  for (const SignalId id : signals) see(static_cast<std::uint32_t>(id));
+  for (const std::uint32_t id : state_->retention->of_steps) see(id);
   return due;
 }
 
@@ -92,17 +96,17 @@ void History::settle(Time clock, const std::function<void(const Applied&)>& appl
   State& s = *state_;
   pass(clock);
   if (s.clock < s.due) return;
-  for (const std::uint32_t id : s.kept)
-    if (s.dues[id] <= s.clock) prefetch_object(*s.signals[id]);
-  for (const std::uint32_t id : s.kept)
-    if (s.dues[id] <= s.clock) s.signals[id]->prefetch_closing();
-  for (const std::uint32_t id : s.kept) {
-    if (s.dues[id] > s.clock) continue;
-    SignalHistory& signal = *s.signals[id];
-    signal.settle(s.clock, [&](Time at) { applied({static_cast<SignalId>(id), at}); });
+  for (const State::Kept& one : s.kept)
+    if (one.due <= s.clock) prefetch_object(*one.signal);
+  for (const State::Kept& one : s.kept)
+    if (one.due <= s.clock) one.signal->prefetch_closing();
+  for (State::Kept& one : s.kept) {
+    if (one.due > s.clock) continue;
+    SignalHistory& signal = *one.signal;
+    signal.settle(s.clock, [&](Time at) { applied({static_cast<SignalId>(one.id), at}); });
     if (signal.lags()) signal.advance(s.clock, s.attempt_start, s.end);
     s.let_go += signal.take_let_go();
-    s.dues[id] = signal.next_due();
+    one.due = signal.next_due();
   }
   s.find_first_due();
 }
@@ -115,7 +119,7 @@ void History::pass(Time clock) {
 
 void History::end(Time end) noexcept {
   state_->end = end;
-  for (const std::uint32_t id : state_->kept) state_->signals[id]->end(end);
+  for (const State::Kept& one : state_->kept) one.signal->end(end);
 }
 
 bool History::reduce(const Node& reduction, const WindowSpec& window, Column other, const Moment& moment,
@@ -216,7 +220,7 @@ bool History::same(const Leaves::Reading& reading, const Moment& moment, const S
   State& s = *state_;
   if (moment.tick < reading.from || moment.tick >= reading.until || moment.attempt_end != never) return false;
   s.see_early(moment.now);
-  const SignalHistory* const signal = s.signals[reading.signal].get();
+  const SignalHistory* const signal = s.find(static_cast<SignalId>(reading.signal));
   if (reading.content != (signal == nullptr ? 0 : static_cast<std::uint32_t>(signal->version()))) return false;
   return reading.zeros_of == Leaves::Reading::no_zeros ||
          reading.zeros == s.zeros.version(reading.zeros_of, moment.tick, moment.attempt_start, coverage, s.topology);
@@ -234,7 +238,7 @@ void History::adopt(History& old) {
   State &s = *state_, &before = *old.state_;
   s.clock = before.clock;
   s.attempt_start = before.attempt_start;
-  std::vector<std::optional<std::uint32_t>> renamed(before.signals.size());
+  std::vector<std::optional<std::uint32_t>> renamed(before.places.size());
   for (std::uint32_t id = 0; id < s.table.size(); ++id) {
     if (!s.retention->wants(id)) continue;
     const SignalDefinition& definition = s.table.all()[id];
@@ -252,8 +256,8 @@ void History::adopt(History& old) {
 }
 
 void History::take_rows(History& other) {
-  for (const std::uint32_t id : other.state_->kept)
-    if (SignalHistory* signal = state_->find(static_cast<SignalId>(id))) signal->take_rows(*other.state_->signals[id]);
+  for (const State::Kept& one : other.state_->kept)
+    if (SignalHistory* signal = state_->find(static_cast<SignalId>(one.id))) signal->take_rows(*one.signal);
   state_->find_due();
 }
 
@@ -262,11 +266,11 @@ void History::save(Writer& out) const {
   out(1, s.clock), out(2, s.attempt_start);
   out.columns(3, s.early, &EarlyArrival::arrival, &EarlyArrival::signal, &EarlyArrival::slot, &EarlyArrival::value);
   std::map<const Arrivals*, std::shared_ptr<const Arrivals>> arrivals;  // what signals share is copied once
-  out.list(4, s.kept, [&](Writer& kept, std::uint32_t id) {
-    const SignalHistory& signal = *s.signals[id];
+  out.list(4, s.kept, [&](Writer& kept, const State::Kept& one) {
+    const SignalHistory& signal = *one.signal;
     auto& copy = arrivals[&signal.arrivals()];
     if (!copy) copy = std::make_shared<const Arrivals>(signal.arrivals());
-    kept(1, s.table.all()[id].name);
+    kept(1, s.table.all()[one.id].name);
     kept.object(2, [&](Writer& of) { signal.save(of, copy); });
   });
 }
@@ -276,7 +280,7 @@ Result<void> History::load(Reader& in) {
   in(1, s.clock), in(2, s.attempt_start);
   in.columns(3, s.early, &EarlyArrival::arrival, &EarlyArrival::signal, &EarlyArrival::slot, &EarlyArrival::value);
   std::erase_if(s.early,
-                [&](const EarlyArrival& a) { return a.signal >= s.signals.size() || a.slot >= Topology::most_slots; });
+                [&](const EarlyArrival& a) { return a.signal >= s.places.size() || a.slot >= Topology::most_slots; });
   s.find_earliest();
   in.list(4, [&](Reader& kept) {
     const auto name = kept.get<std::string>(1);
@@ -294,8 +298,8 @@ Result<void> History::load(Reader& in) {
 
 void History::State::share_arrivals() {
   std::vector<SignalHistory*> firsts;
-  for (const std::uint32_t id : kept) {
-    SignalHistory& signal = *signals[id];
+  for (const Kept& one : kept) {
+    SignalHistory& signal = *one.signal;
     if (!signal.arrivals().any()) continue;
     const auto same = std::ranges::find_if(firsts, [&](const SignalHistory* first) {
       return first->definition().owner == signal.definition().owner && first->arrivals().same(signal.arrivals());
@@ -307,16 +311,16 @@ void History::State::share_arrivals() {
 
 Duration History::longest_raw_window() const noexcept {
   Duration longest{0};
-  for (const std::uint32_t id : state_->kept) longest = std::max(longest, state_->signals[id]->reach());
+  for (const State::Kept& one : state_->kept) longest = std::max(longest, one.signal->reach());
   return longest;
 }
 
 std::uint64_t History::rows_digest() const noexcept {
   std::uint64_t digest = 0;
-  for (const std::uint32_t id : state_->kept) {
-    if (state_->signals[id]->digest() == 0) continue;
-    const std::string& name = state_->table.all()[id].name;
-    const std::uint64_t both[2] = {digest, state_->signals[id]->digest()};
+  for (const State::Kept& one : state_->kept) {
+    if (one.signal->digest() == 0) continue;
+    const std::string& name = state_->table.all()[one.id].name;
+    const std::uint64_t both[2] = {digest, one.signal->digest()};
     digest = XXH3_64bits_withSeed(name.data(), name.size(), XXH3_64bits(both, sizeof both));
   }
   return digest;
@@ -336,13 +340,13 @@ std::size_t History::estimated_bytes() const noexcept {
 
 std::size_t History::retained_bytes() const noexcept {
   std::size_t bytes = state_->early.capacity() * sizeof(EarlyArrival);
-  for (const std::uint32_t id : state_->kept) bytes += state_->signals[id]->retained_bytes();
+  for (const State::Kept& one : state_->kept) bytes += one.signal->retained_bytes();
   return bytes;
 }
 
 std::size_t History::retained_samples() const noexcept {
   std::size_t samples = 0;
-  for (const std::uint32_t id : state_->kept) samples += state_->signals[id]->retained_samples();
+  for (const State::Kept& one : state_->kept) samples += one.signal->retained_samples();
   return samples;
 }
 
@@ -363,8 +367,8 @@ const PointsView* SignalHistory::latest_points() const noexcept {
 
 History::Steps History::steps() const noexcept {
   const State& s = *state_;
-  if (!s.step || !s.signals[*s.step]) return {};
-  const SignalHistory& steps = *s.signals[*s.step];
+  if (!s.step || s.places[*s.step] == State::none) return {};
+  const SignalHistory& steps = s.of(*s.step);
   return {steps.step_values, steps.step_changes};
 }
 

@@ -32,10 +32,16 @@ struct History::State {
   const SignalTable& table;
   const Topology& topology;
   const Symbols* symbols;
-  std::vector<std::unique_ptr<SignalHistory>> signals;  // by id; null: unwanted, or nothing of it has come
-  std::vector<SignalHistory::Plain> plain;              // by id
-  std::vector<std::uint32_t> kept;                      // ids of those that are not null, ascending
-  std::array<std::uint32_t, level_count> kept_at{};     // how many of them a level owns
+  struct Kept {
+    std::uint32_t id;
+    Time due;                 // nothing of it is due before
+    Rows<float>* rows_alone;  // for the short path; null: it has others, or something else
+    std::unique_ptr<SignalHistory> signal;
+  };
+  std::vector<Kept> kept;             // the signals that came and are wanted, ascending by id
+  std::vector<std::uint16_t> places;  // by id, in that; none: it is not kept
+  static constexpr std::uint16_t none = 0xFFFF;
+  std::array<std::uint32_t, level_count> kept_at{};  // how many of them a level owns
   struct {
     std::uint64_t version = 0;
     std::size_t signals = 0, bytes = 0;
@@ -43,9 +49,8 @@ struct History::State {
   const std::optional<std::uint32_t>&step, &gap;
 
   Time clock = long_ago;
-  Time due = never;        // no signal has anything due before
-  std::vector<Time> dues;  // by id, likewise
-  Time end = never;        // E, once known
+  Time due = never;  // no signal has anything due before
+  Time end = never;  // E, once known
   std::optional<Time> attempt_start;
   std::uint64_t let_go = 0;
   std::vector<EarlyArrival> early;
@@ -62,9 +67,15 @@ struct History::State {
   State(std::shared_ptr<const Retention> retained, const Topology& of, const Symbols* symbols_of,
         std::shared_ptr<ReductionScratch> shared);
 
-  SignalHistory* find(SignalId id) const noexcept {
-    return static_cast<std::size_t>(id) < signals.size() ? signals[static_cast<std::size_t>(id)].get() : nullptr;
+  Kept* look_up(std::uint32_t id) noexcept {
+    return id < places.size() && places[id] != none ? &kept[places[id]] : nullptr;
   }
+  SignalHistory* find(SignalId id) const noexcept {
+    const auto at = static_cast<std::size_t>(id);
+    return at < places.size() && places[at] != none ? kept[places[at]].signal.get() : nullptr;
+  }
+  // One that is kept.
+  SignalHistory& of(std::uint32_t id) const noexcept { return *kept[places[id]].signal; }
   std::size_t members(const SignalHistory& signal, Slot slot) const noexcept {
     return std::max<std::size_t>(topology.size(signal.definition().owner), slot + std::size_t{1});
   }
@@ -84,7 +95,7 @@ struct History::State {
 
   // ---- arrivals
   void arrive(std::uint32_t id, Slot slot, Time arrival, double value) {
-    if (reached(arrival)) return signals[id]->own_arrivals().note(slot, arrival, value, members(*signals[id], slot));
+    if (reached(arrival)) return of(id).own_arrivals().note(slot, arrival, value, members(of(id), slot));
     early.push_back({arrival, id, slot, value});
     earliest = std::min(earliest, arrival);
   }
@@ -96,8 +107,8 @@ struct History::State {
     std::stable_sort(early.begin(), seen,
                      [](const EarlyArrival& a, const EarlyArrival& b) { return a.arrival < b.arrival; });
     for (auto a = early.begin(); a != seen; ++a)
-      if (signals[a->signal])
-        signals[a->signal]->own_arrivals().note(a->slot, a->arrival, a->value, members(*signals[a->signal], a->slot));
+      if (SignalHistory* const signal = find(static_cast<SignalId>(a->signal)))
+        signal->own_arrivals().note(a->slot, a->arrival, a->value, members(*signal, a->slot));
     early.erase(early.begin(), seen);
     find_earliest();
   }
@@ -114,12 +125,11 @@ struct History::State {
     const Time at = now(arrival);
     std::size_t written = 0;
     for (const auto& [id, slot, value, arrived] : values) {
-      if (static_cast<std::size_t>(id) >= plain.size()) break;
-      const SignalHistory::Plain& signal = plain[static_cast<std::size_t>(id)];
-      if (signal.rows == nullptr || slot >= signal.signal->arrivals().members() ||
-          !signal.rows->write_recent(slot, time, at, value))
+      const Kept* const one = look_up(static_cast<std::uint32_t>(id));
+      if (one == nullptr || one->rows_alone == nullptr || slot >= one->signal->arrivals().members() ||
+          !one->rows_alone->write_recent(slot, time, at, value))
         break;
-      if (!arrived) signal.signal->own_arrivals().note_again(slot, arrival);
+      if (!arrived) one->signal->own_arrivals().note_again(slot, arrival);
       ++written;
     }
     return written;
@@ -151,7 +161,7 @@ struct History::State {
   // no interval.
   std::optional<double> gap_before(Slot slot, double value, Time arrival) {
     if (!is_number(value)) return std::nullopt;
-    SignalHistory& steps = *signals[*step];
+    SignalHistory& steps = of(*step);
     if (steps.step_values.size() <= slot) {
       steps.step_values.resize(members(steps, slot), absent);
       steps.step_changes.resize(steps.step_values.size(), long_ago);
@@ -173,23 +183,24 @@ struct History::State {
     write<double>(*gap, gap_slots, arrival, gap_values, arrival, order);
   }
   bool made_here(std::uint32_t id, Slot slot) const noexcept {
-    if (gap != id || !step || !signals[*step]) return false;
-    const auto& values = signals[*step]->step_values;
+    if (gap != id || !step || places[*step] == none) return false;
+    const auto& values = of(*step).step_values;
     return slot < values.size() && !is_absent(values[slot]);
   }
 
   // Something of the signal was written.
   void wrote(std::uint32_t id) {
-    dues[id] = signals[id]->next_due();
-    due = std::min(due, dues[id]);
+    Kept& one = kept[places[id]];
+    one.due = one.signal->next_due();
+    due = std::min(due, one.due);
   }
   void find_due() {
-    for (const std::uint32_t id : kept) dues[id] = signals[id]->next_due();
+    for (Kept& one : kept) one.due = one.signal->next_due();
     find_first_due();
   }
-  void find_first_due() {  // what is not kept has nothing due
+  void find_first_due() {
     due = never;
-    for (const std::uint32_t id : kept) due = std::min(due, dues[id]);
+    for (const Kept& one : kept) due = std::min(due, one.due);
   }
 
   template <class V>

@@ -95,7 +95,8 @@ void History::write(std::span<const Place> signals, std::span<const Cells> cells
   const bool single = signals.size() >= few_signals && singles.take(cells);
   for (const auto& [id, place, factor] : signals) {
     (void)s.open(id);
-    if (Rows<float>* const rows = s.plain[static_cast<std::size_t>(id)].rows) {
+    const State::Kept* const one = s.look_up(static_cast<std::uint32_t>(id));
+    if (Rows<float>* const rows = one == nullptr ? nullptr : one->rows_alone) {
       if (single && factor == 1) {
         singles.arrange(rows->grid());
         rows->write(singles, place, s.clock, members);
@@ -154,10 +155,10 @@ void History::alive(Level level, std::span<const Slot> slots, Time arrival) {
   if (slots.empty()) return;
   for (const std::uint32_t id : s.retention->liveness) {
     if (s.table.all()[id].owner != level) continue;
-    s.open(static_cast<SignalId>(id));
+    SignalHistory& signal = *s.open(static_cast<SignalId>(id));
     if (arrival <= s.clock || s.clock == long_ago)
-      s.signals[id]->own_arrivals().note(slots, kernels().in_a_row(slots.data(), slots.size()), arrival,
-                                         s.members(*s.signals[id], std::ranges::max(slots)));
+      signal.own_arrivals().note(slots, kernels().in_a_row(slots.data(), slots.size()), arrival,
+                                 s.members(signal, std::ranges::max(slots)));
     else
       for (const Slot slot : slots) s.arrive(id, slot, arrival, 0);
   }

@@ -55,14 +55,10 @@ class SignalHistory {
   template <class V>  // float or double
   std::size_t write(std::span<const Slot> slots, Time time, std::span<const V> values,
                     const How& how);  // returns how many were late
-  // The short path for one sample, if the signal has rows of floats and nothing else; otherwise null.
-  struct Plain {
-    Rows<float>* rows = nullptr;
-    SignalHistory* signal = nullptr;
-  };
-  [[nodiscard]] Plain plain() noexcept {
+  // For the short path of one sample, if the signal has rows of floats and nothing else; otherwise null.
+  [[nodiscard]] Rows<float>* rows_alone() noexcept {
     auto* side = std::get_if<RowSide<float>>(&rows_);
-    return side == nullptr || points_ ? Plain{} : Plain{&side->rows, this};
+    return side == nullptr || points_ ? nullptr : &side->rows;
   }
   bool write_event(Slot slot, Time time, std::span<const std::pair<std::string_view, double>> fields, Time arrival,
                    const RecordOrder& order, Time clock);
