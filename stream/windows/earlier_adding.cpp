@@ -7,12 +7,6 @@
 namespace tocsin::stream {
 namespace {
 
-template <class View>
-View* view_of(std::vector<View>& views, const WindowSpec& window) {
-  const auto found = std::ranges::find_if(views, [&](const View& view) { return same_values(view.spec, window); });
-  return found == views.end() ? nullptr : &*found;
-}
-
 using TextOf = std::function<std::optional<std::string>(double)>;
 
 EarlierAttempts::Fields fields_of(const std::vector<Happening>& events, const SignalDefinition& signal, Events& names,
@@ -37,14 +31,14 @@ void SignalHistory::add_to(EarlierAttempts& earlier, const WindowSpec& window, c
   AttemptView* values = nullptr;
   EventView* events = nullptr;
   const auto of_rows = [&](auto& side) {
-    values = view_of(side.attempts, window);
+    values = find_view(side.attempts, window);
     if (values != nullptr) side.accumulate(*values, side.rows.grid().through(never));
   };
   if (events_) {
-    events = view_of(events_->views(), window);
+    events = find_view(events_->views(), window);
     if (events != nullptr) events_->advance(*events, {long_ago, never});
   } else if (points_ && definition_->points) {
-    values = view_of(points_->attempts, window);
+    values = find_view(points_->attempts, window);
     if (values != nullptr) points_->advance(*values, never);
   } else if (auto* narrow = std::get_if<RowSide<float>>(&rows_)) {
     of_rows(*narrow);

@@ -109,14 +109,14 @@ Time Events::oldest(const EventView& view) const noexcept {
 }
 
 EventView Events::make_view(const WindowSpec& spec) {
-  return EventView{spec, EventFilters{spec.filters, names_, symbols_}, {}, 0, long_ago};
+  return EventView{&spec, EventFilters{spec.filters, names_, symbols_}, {}, 0, long_ago};
 }
 
 void Events::add_view(const WindowSpec& spec) { views_.push_back(make_view(spec)); }
 
 EventView* Events::find(const WindowSpec& spec) {
   for (EventView& view : views_)
-    if (same_values(view.spec, spec)) return &view;
+    if (same_values(view.spec(), spec)) return &view;
   return nullptr;
 }
 
@@ -161,7 +161,7 @@ void Events::advance(EventView& view, TimeRange to) {
     MemberEvents& member = view.members[event.slot];
     member.numbers.push_back(view.cursor);
     ++member.count;
-    if (!view.spec.accumulated()) continue;
+    if (!view.spec().accumulated()) continue;
     if (member.first.empty()) member.first.push_back(event);
     member.last.assign(1, event);
     member.last_arrival = std::max(member.last_arrival, event.arrival);
@@ -185,7 +185,7 @@ void Events::drop_first() {
   const Happening& event = log_.front();
   bool counted = attempt_;
   for (EventView& view : views_) {
-    if (view.spec.accumulated() || event.slot >= view.members.size()) continue;
+    if (view.spec().accumulated() || event.slot >= view.members.size()) continue;
     MemberEvents& member = view.members[event.slot];
     if (member.numbers.empty() || member.numbers.front() != base_) continue;
     member.numbers.pop_front();
@@ -215,7 +215,7 @@ void Events::trim() {
     drop_first();
   }
   for (EventView& view : views_)
-    if (view.spec.accumulated())
+    if (view.spec().accumulated())
       for (MemberEvents& member : view.members)
         while (!member.numbers.empty() && member.numbers.front() < base_) member.numbers.pop_front();
 }
@@ -227,7 +227,7 @@ double Events::reduce(const EventView& view, Slot slot, Op op, std::uint32_t fie
   if (member.count == 0) return op == Op::w_repeats || op == Op::w_distinct ? 0 : absent;
   if (op == Op::w_distinct && member.count != member.numbers.size())
     return measured_nan;  // some are no longer retained
-  const bool attempt = view.spec.accumulated();
+  const bool attempt = view.spec().accumulated();
   if (op == Op::w_first || op == Op::w_last) {
     if (attempt) return (op == Op::w_first ? member.first : member.last).front().field(field);
     if (op == Op::w_first && !member.let_go.empty()) return absent;
@@ -257,7 +257,7 @@ void Events::last_arrivals(const EventView& view, Time from, Time now, std::vect
     if (event.slot < last.size() && event.at > from && event.arrival < now && view.filters.pass(event))
       last[event.slot] = std::max(last[event.slot], event.arrival);
   };
-  const bool attempt = view.spec.accumulated();
+  const bool attempt = view.spec().accumulated();
   for (Slot slot = 0; slot < std::min(last.size(), view.members.size()); ++slot) {
     const MemberEvents& member = view.members[slot];
     if (attempt && member.last_arrival < now) last[slot] = std::max(last[slot], member.last_arrival);
@@ -293,8 +293,8 @@ void Events::load_view(Reader& in, EventView& view) {
     member.first.resize(std::min<std::size_t>(member.first.size(), 1));
     member.last.resize(std::min<std::size_t>(member.last.size(), 1));
     // A torn snapshot must not make a count of an attempt without its first and last.
-    if (view.spec.accumulated() && (member.first.empty() || member.last.empty())) member = {};
-    if (view.spec.accumulated()) return;
+    if (view.spec().accumulated() && (member.first.empty() || member.last.empty())) member = {};
+    if (view.spec().accumulated()) return;
     member.count = member.numbers.size();
     for (const auto& gone : member.let_go) member.count += gone.count;
   });
@@ -338,7 +338,7 @@ void Events::adopt(Events& old) {
   base_ = old.base_;
   dropped_through_ = old.dropped_through_;
   for (EventView& view : views_) {
-    EventView* same = old.find(view.spec);
+    EventView* same = old.find(view.spec());
     if (same == nullptr) {
       view.cursor = base_ + log_.size();  // a new window sees what is applied from now on
       continue;

@@ -76,11 +76,12 @@ struct MemberEvents {
 
 // One window of a signal's events with its filters, as of the T that it was advanced to.
 struct EventView {
-  WindowSpec spec;
+  const WindowSpec* window;
   EventFilters filters;
   std::vector<MemberEvents> members;
   std::uint64_t cursor = 0;
   Time from = long_ago;  // events at or before it have left
+  [[nodiscard]] const WindowSpec& spec() const noexcept { return *window; }
 };
 
 // The events of one signal: retains the newest 4,096 of "attempt", and the newest 65,536 of all other windows together.

@@ -13,11 +13,11 @@ constexpr std::size_t few_points = 128;
 
 }  // namespace
 
-PointsView::PointsView(WindowSpec spec, const Demand& demand, bool declared)
-    : spec_(std::move(spec)),
+PointsView::PointsView(const WindowSpec& spec, const Demand& demand, bool declared)
+    : spec_(&spec),
       order_(declared && demand.order && full() > few_points),
       timed_(!declared || demand.times),
-      sorted_(spec_.points) {
+      sorted_(spec.points) {
   rings_.own().capacity = std::clamp<std::size_t>(full(), 1, 16);
   if (!declared) return;
   const auto keep = [&](bool order) {
@@ -67,8 +67,8 @@ void PointsView::add(const PointRun& points) {
       if (timed_) times[at] = points.at;
       of.rings[slot++] = after;
     } while (!order_ && slot < end && of.rings[slot] == before);
-    if (after.held <= spec_.lag_points) continue;
-    std::fill(&counts_[from], &counts_[slot - 1] + 1, after.held - spec_.lag_points);
+    if (after.held <= spec_->lag_points) continue;
+    std::fill(&counts_[from], &counts_[slot - 1] + 1, after.held - spec_->lag_points);
     kept_.changed(from, slot - from);
     if (!order_) continue;
     const double entering = of.value(from, counts_[from] - 1);

@@ -29,10 +29,11 @@ struct PointRun {
 // computed when a tick asks, of eight members at once.
 class PointsView {
  public:
-  PointsView(WindowSpec spec, const Demand& demand, bool declared);
+  // `spec` outlives it.
+  PointsView(const WindowSpec& spec, const Demand& demand, bool declared);
 
   void add(const PointRun& points);
-  [[nodiscard]] const WindowSpec& spec() const noexcept { return spec_; }
+  [[nodiscard]] const WindowSpec& spec() const noexcept { return *spec_; }
   // Brings the maintained reductions up to the points that were added. Called before a reduction. `block`: memory that
   // it may use.
   void refresh(std::vector<double>& block);
@@ -91,13 +92,13 @@ class PointsView {
     void save(Writer& out) const;
     void load(Reader& in, std::size_t most, bool timed);
   };
-  [[nodiscard]] std::size_t full() const noexcept { return std::size_t{spec_.points} + spec_.lag_points; }
+  [[nodiscard]] std::size_t full() const noexcept { return std::size_t{spec_->points} + spec_->lag_points; }
   void widen(std::size_t members);
   void grow();
   void gather(std::size_t eight, EightSeries& to) const;
   void rebuild();
 
-  WindowSpec spec_;
+  const WindowSpec* spec_;
   bool order_, timed_;  // order_: so many points that their order is kept
   CopyOnWrite<Rings> rings_;
   std::vector<std::uint32_t> counts_;
@@ -107,8 +108,9 @@ class PointsView {
 
 // The window "attempt" of a signal that counts points.
 struct AttemptView {
-  WindowSpec spec;
+  const WindowSpec* window;
   CopyOnWrite<Accumulators> accumulators;
+  [[nodiscard]] const WindowSpec& spec() const noexcept { return *window; }
   std::uint64_t cursor = 0;                                   // of points: how many were taken
   RowNumber through = std::numeric_limits<RowNumber>::min();  // of rows: the last that was taken
 

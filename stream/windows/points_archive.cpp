@@ -64,7 +64,7 @@ void PointsView::load(Reader& in) {
   rings_.own().load(in, full(), timed_);
   counts_.assign(rings_->rings.size(), 0);
   for (std::size_t slot = 0; slot < counts_.size(); ++slot)
-    if (rings_->rings[slot].held > spec_.lag_points) counts_[slot] = rings_->rings[slot].held - spec_.lag_points;
+    if (rings_->rings[slot].held > spec_->lag_points) counts_[slot] = rings_->rings[slot].held - spec_->lag_points;
   rebuild();
 }
 

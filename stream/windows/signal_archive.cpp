@@ -52,37 +52,25 @@ void load_rows(Reader& in, RowSide<T>& side) {
   load_views(in, lasts_tag, side.lasts);
 }
 
-template <class View>
-View* same(std::vector<View>& views, const WindowSpec& spec) {
-  for (View& view : views) {
-    if constexpr (requires { view.spec(); }) {
-      if (same_values(view.spec(), spec)) return &view;
-    } else if (same_values(view.spec, spec)) {
-      return &view;
-    }
-  }
-  return nullptr;
-}
-
 template <class T>
 void adopt_rows(RowSide<T>& side, RowSide<T>& old, Time clock) {
   side.rows.adopt(old.rows, clock);
   const RowNumber newest = clock == long_ago ? std::numeric_limits<RowNumber>::min() : side.rows.grid().through(clock);
   for (auto& view : side.raw)
-    if (auto* before = same(old.raw, view.spec())) view.adopt(*before);
+    if (auto* before = find_view(old.raw, view.spec())) view.adopt(*before);
   if (side.panes && old.panes) side.panes->adopt(*old.panes);
   for (auto& view : side.baselines) {
-    if (auto* before = same(old.baselines, view.spec())) view.adopt(*before);
+    if (auto* before = find_view(old.baselines, view.spec())) view.adopt(*before);
     else view.begin_after(newest);
   }
   // What a restore would not read again is taken now.
   for (auto& view : side.lasts) {
-    if (auto* before = same(old.lasts, view.spec())) view.values = std::move(before->values);
+    if (auto* before = find_view(old.lasts, view.spec())) view.values = std::move(before->values);
     else if (clock != long_ago)
       view.values.take(side.rows, side.rows.grid().through(clock - view.spec().settle - view.spec().lag));
   }
   for (auto& view : side.attempts) {
-    if (auto* before = same(old.attempts, view.spec)) view.adopt(*before, newest, 0);
+    if (auto* before = find_view(old.attempts, view.spec())) view.adopt(*before, newest, 0);
     else view.through = newest;
   }
 }
@@ -106,11 +94,12 @@ void SignalHistory::adopt(SignalHistory& old, Time clock) {
   if (points_ && old.points_) {
     points_->adopt(*old.points_);
     for (auto& view : points_->windows) {
-      if (auto* before = same(old.points_->windows, view.spec())) view.adopt(*before);
+      if (auto* before = find_view(old.points_->windows, view.spec())) view.adopt(*before);
       else view.cursor = points_->taken_through();
     }
     for (auto& view : points_->attempts) {
-      if (auto* before = same(old.points_->attempts, view.spec)) view.adopt(*before, 0, points_->taken_through());
+      if (auto* before = find_view(old.points_->attempts, view.spec()))
+        view.adopt(*before, 0, points_->taken_through());
       else view.cursor = points_->taken_through();
     }
   }

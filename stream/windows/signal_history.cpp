@@ -51,7 +51,7 @@ template <class T>
 void RowSide<T>::advance(const WindowSpec& spec, TimeRange time_range) {
   if (spec.accumulated()) {
     for (AttemptView& view : attempts)
-      if (same_values(view.spec, spec)) accumulate(view, rows.grid().through(time_range.to));
+      if (same_values(view.spec(), spec)) accumulate(view, rows.grid().through(time_range.to));
     return;
   }
   if (spec.baseline()) {
@@ -100,7 +100,7 @@ RowSide<T> SignalHistory::make_rows(const std::vector<Asked>& windows, bool rows
   for (const Asked& asked : windows) {
     const WindowSpec& w = asked.window;
     if (w.accumulated() && !definition_->points)
-      side.attempts.push_back({w, Accumulators{asked.demand, definition_->kind == SignalKind::counter}});
+      side.attempts.push_back({&w, Accumulators{asked.demand, definition_->kind == SignalKind::counter}});
     if (w.span != Span::time) continue;
     if (w.baseline()) side.baselines.emplace_back(w, asked.demand, grid.length * Panes<T>::rows_a_pane);
     else if (asks_last_alone(asked, *definition_)) side.lasts.push_back({&w, {}});
@@ -142,7 +142,8 @@ SignalHistory::SignalHistory(const SignalDefinition& definition, const std::vect
     for (const Asked& asked : windows) {
       if (asked.window.span == Span::points) points_->windows.emplace_back(asked.window, asked.demand, asked.declared);
       if (asked.window.accumulated() && definition.points)
-        points_->attempts.push_back({asked.window, Accumulators{asked.demand, definition.kind == SignalKind::counter}});
+        points_->attempts.push_back(
+            {&asked.window, Accumulators{asked.demand, definition.kind == SignalKind::counter}});
     }
   }
 }
@@ -243,17 +244,17 @@ void SignalHistory::advance(Time clock, std::optional<Time> attempt_start, Time 
     for (auto& view : side.raw) view.advance(side.rows, seen(view.spec()));
     for (auto& view : side.baselines) view.advance(side.rows, *side.panes, seen(view.spec()));
     for (auto& view : side.lasts) view.values.take(side.rows, side.rows.grid().through(seen(view.spec()).to));
-    for (auto& view : side.attempts) side.advance(view.spec, seen(view.spec));
+    for (auto& view : side.attempts) side.advance(view.spec(), seen(view.spec()));
     if (!side.rows.closed().empty()) advanced_ = side.rows.closed().last_number();
   };
   if_rows(rows);
   if (points_) {
     for (auto& view : points_->windows) points_->advance(view, seen(view.spec()).to);
-    for (auto& view : points_->attempts) points_->advance(view, seen(view.spec).to);
+    for (auto& view : points_->attempts) points_->advance(view, seen(view.spec()).to);
     points_->trim();
   }
   if (events_) {
-    for (auto& view : events_->views()) events_->advance(view, seen(view.spec));
+    for (auto& view : events_->views()) events_->advance(view, seen(view.spec()));
     if (end == never) events_->trim();
   }
 }

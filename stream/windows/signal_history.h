@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -34,6 +35,13 @@ struct RowSide {
   // statistics from the rows.
   void advance(const WindowSpec& spec, TimeRange time_range);
 };
+
+// The view of the values of this window; null: there is none.
+template <class Views>
+auto* find_view(Views& views, const WindowSpec& window) {
+  const auto found = std::ranges::find_if(views, [&](const auto& view) { return same_values(view.spec(), window); });
+  return found == views.end() ? nullptr : &*found;
+}
 
 // Everything that an attempt retains of one signal. Owned by its History.
 class SignalHistory {

@@ -9,18 +9,6 @@ namespace {
 
 using Span = WindowSpec::Span;
 
-template <class Views>
-auto* find_view(Views& views, const WindowSpec& window) {
-  for (auto& view : views) {
-    if constexpr (requires { view.spec(); }) {
-      if (same_values(view.spec(), window)) return &view;
-    } else if (same_values(view.spec, window)) {
-      return &view;
-    }
-  }
-  return static_cast<decltype(views.data())>(nullptr);
-}
-
 // Of so many points in a window those that a reduction reads: last(n) and first(n) need n of them.
 std::pair<std::size_t, std::size_t> points_needed(const RowReduction& reduction, std::size_t count) {
   if (reduction.op != Op::w_last && reduction.op != Op::w_first) return {0, count};
@@ -167,10 +155,8 @@ Time SignalHistory::unchanged_until(const WindowSpec& window, TimeRange range) c
   if (points_ && (window.span == Span::points || (attempt && definition_->points))) {
     const std::uint64_t all = points_->taken_through();
     const auto taken = [&](const auto& views) {
-      return std::ranges::any_of(views, [&](const auto& view) {
-        if constexpr (requires { view.spec(); }) return view.cursor == all && same_values(view.spec(), window);
-        else return view.cursor == all && same_values(view.spec, window);
-      });
+      return std::ranges::any_of(
+          views, [&](const auto& view) { return view.cursor == all && same_values(view.spec(), window); });
     };
     return (attempt ? taken(points_->attempts) : taken(points_->windows)) ? never : long_ago;
   }
