@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -83,7 +84,10 @@ class Attempt {
   [[nodiscard]] std::uint64_t rows_digest() const { return telemetry_.history().rows_digest(); }
   [[nodiscard]] std::vector<AlertTransition> firing() const { return judge_->firing(); }
   [[nodiscard]] SubjectFigures figures(Time clock) const;  // in figures.cpp
-  [[nodiscard]] Duration longest_raw_window() const { return telemetry_.history().longest_raw_window(); }
+  // How far back from its job's clock its rows reach: once its end is known, from there. 0: it is over.
+  [[nodiscard]] Duration reach(Time clock) const {
+    return over() ? Duration{0} : telemetry_.history().reach() + (clock - std::min(end_, clock));
+  }
   [[nodiscard]] std::size_t state_bytes() const noexcept {
     return (128u << 10) + telemetry_.history().estimated_bytes();
   }

@@ -18,8 +18,11 @@ void Subject::Backfill::begin(Time clock) {
   const PackChange& pack = of_.job_.timeline->in_force(clock_);
   pack_ = pack.key;
   again_.clear();
-  for (const auto& attempt : of_.attempts_)
+  for (const auto& attempt : of_.attempts_) {
     again_.push_back(std::make_unique<Telemetry>(attempt->telemetry(), from_, pack));
+    if (pack_ == of_.change_.key && of_.clock_ != long_ago)
+      again_.back()->need_rows_of(attempt->telemetry(), std::min(of_.clock_, attempt->end_time()));
+  }
 }
 
 void Subject::Backfill::follow(Time log_clock, const Watermarks& watermarks, std::string_view moved) {
@@ -51,6 +54,7 @@ void Subject::Backfill::read(const Entry& entry, Time log_clock) {
     Attempt& attempt = *of_.attempts_[i];
     if (!attempt.has_name(name) || attempt.start_position() > entry.position) continue;
     again_[i]->settle(clock_);
+    again_[i]->need_rows(std::max(clock_, entry.arrival));
     again_[i]->read(entry, std::nullopt);
     if (attempt.ended() && event_named(entry, "end")) again_[i]->end_reason(attempt.end_time(), attempt.end_reason());
   }

@@ -99,6 +99,7 @@ void Intake::alive(const MemberKey& key, const Provenance& from) {
 }
 
 void Intake::mark_alive(std::span<const std::string> sources, const Membership& membership, const Provenance& from) {
+  if (history_->rows_alone()) return;
   std::size_t first = 0;
   for (const auto& [level, end] : membership.levels) {
     std::span<const Slot> slots = std::span{membership.own}.subspan(first, end - first);

@@ -8,9 +8,8 @@ namespace tocsin::stream {
 namespace {
 
 constexpr std::size_t most_attempts_at_once = 16;
-// Of a restore: what may wait for its lateness, and a counter's predecessor.
-constexpr Duration most_lateness = std::chrono::minutes{1}, counter_memory = std::chrono::seconds{120};
-constexpr Duration judged_on = std::chrono::hours{1};  // beyond E, to judge an attempt to its end
+constexpr Duration longest_record = std::chrono::seconds{30};  // of several lines, of which a restore needs the first
+constexpr Duration judged_on = std::chrono::hours{1};          // beyond E, to judge an attempt to its end
 
 std::string end_reason(const EventRecord& event) {
   for (const auto& field : event.fields)
@@ -302,8 +301,8 @@ std::optional<SubjectFigures> Subject::figures(Time log_clock) const {
 Duration Subject::reach() const {
   if (attempts_.empty()) return Duration{0};
   Duration longest{};
-  for (const auto& attempt : attempts_) longest = std::max(longest, attempt->longest_raw_window());
-  return longest + most_lateness + counter_memory + ahead_;
+  for (const auto& attempt : attempts_) longest = std::max(longest, attempt->reach(clock_));
+  return longest + longest_record + ahead_;
 }
 
 std::size_t Subject::state_bytes() const noexcept {

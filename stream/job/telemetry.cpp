@@ -252,6 +252,7 @@ void Telemetry::end(Time end) {
 
 void Telemetry::end_reason(Time end, std::string_view reason) {
   if (reason.empty() || !signals().find("end_reason")) return;
+  need_rows(end);
   Provenance from = intake_.between(end);
   text(end, MemberKey{}, "end_reason", reason, from, {});
 }
@@ -273,6 +274,10 @@ void Telemetry::settle(Time clock) {
     settle_lines(due);
   }
   history_->settle(clock, [](const Applied&) {});
+}
+
+void Telemetry::need_rows(Time arrival) {
+  if (history_->need_more(arrival)) intake_.open(*runtime_->pack(), *history_);
 }
 
 void Telemetry::take_rows(Telemetry& again) {

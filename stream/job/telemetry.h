@@ -73,6 +73,13 @@ class Telemetry {
   void change_lines(Time at);
   // All that is due up to `clock`, where nobody judges.
   void settle(Time clock);
+  // Of rows alone, for `of`, which has the same pack: skips each signal until need_rows() has come to what `of` needs
+  // at `clock`.
+  void need_rows_of(const Telemetry& of, Time clock) {
+    history_->need_rows_of(*of.history_, clock);
+    intake_.open(*runtime_->pack(), *history_);
+  }
+  void need_rows(Time arrival);  // of what is read next
   // Takes the rows of one that has read entries again.
   void take_rows(Telemetry& again);
   void forget_before(Position oldest) { topology_.forget_placements_before(oldest); }

@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "stream/values/prefetch.h"
@@ -78,8 +77,11 @@ History::~History() = default;
 History::History(History&&) noexcept = default;
 
 bool History::wants(SignalId signal) const noexcept {
-  return state_->retention->wants(static_cast<std::uint32_t>(signal));
+  const auto id = static_cast<std::uint32_t>(signal);
+  return state_->retention->wants(id) && (state_->needs == nullptr || !state_->needs->later[id]);
 }
+
+bool History::rows_alone() const noexcept { return state_->retention->rows_only; }
 
 Time History::next_due() const noexcept { return state_->due; }
 Time History::next_due(std::span<const SignalId> signals) const noexcept {
@@ -253,66 +255,6 @@ void History::adopt(History& old) {
     if (renamed[a.signal]) s.early.push_back({a.arrival, *renamed[a.signal], a.slot, a.value});
   s.find_earliest();
   s.find_due();
-}
-
-void History::take_rows(History& other) {
-  for (const State::Kept& one : other.state_->kept)
-    if (SignalHistory* signal = state_->find(static_cast<SignalId>(one.id))) signal->take_rows(*one.signal);
-  state_->find_due();
-}
-
-void History::save(Writer& out) const {
-  const State& s = *state_;
-  out(1, s.clock), out(2, s.attempt_start);
-  out.columns(3, s.early, &EarlyArrival::arrival, &EarlyArrival::signal, &EarlyArrival::slot, &EarlyArrival::value);
-  std::map<const Arrivals*, std::shared_ptr<const Arrivals>> arrivals;  // what signals share is copied once
-  out.list(4, s.kept, [&](Writer& kept, const State::Kept& one) {
-    const SignalHistory& signal = *one.signal;
-    auto& copy = arrivals[&signal.arrivals()];
-    if (!copy) copy = std::make_shared<const Arrivals>(signal.arrivals());
-    kept(1, s.table.all()[one.id].name);
-    kept.object(2, [&](Writer& of) { signal.save(of, copy); });
-  });
-}
-
-Result<void> History::load(Reader& in) {
-  State& s = *state_;
-  in(1, s.clock), in(2, s.attempt_start);
-  in.columns(3, s.early, &EarlyArrival::arrival, &EarlyArrival::signal, &EarlyArrival::slot, &EarlyArrival::value);
-  std::erase_if(s.early,
-                [&](const EarlyArrival& a) { return a.signal >= s.places.size() || a.slot >= Topology::most_slots; });
-  s.find_earliest();
-  in.list(4, [&](Reader& kept) {
-    const auto name = kept.get<std::string>(1);
-    const auto id = s.table.find(name);
-    SignalHistory* const signal = id && s.table[*id].name == name ? s.open(*id) : nullptr;
-    if (signal == nullptr)
-      return kept.fail(Error{Errc::malformed, "the snapshot retains '" + name +
-                                                  "', which this pack does not: load it with the pack that it names"});
-    kept(2, *signal);
-  });
-  s.share_arrivals();
-  s.find_due();
-  return in.status();
-}
-
-void History::State::share_arrivals() {
-  std::vector<SignalHistory*> firsts;
-  for (const Kept& one : kept) {
-    SignalHistory& signal = *one.signal;
-    if (!signal.arrivals().any()) continue;
-    const auto same = std::ranges::find_if(firsts, [&](const SignalHistory* first) {
-      return first->definition().owner == signal.definition().owner && first->arrivals().same(signal.arrivals());
-    });
-    if (same == firsts.end()) firsts.push_back(&signal);
-    else signal.share((*same)->shared_arrivals());
-  }
-}
-
-Duration History::longest_raw_window() const noexcept {
-  Duration longest{0};
-  for (const State::Kept& one : state_->kept) longest = std::max(longest, one.signal->reach());
-  return longest;
 }
 
 std::uint64_t History::rows_digest() const noexcept {

@@ -67,6 +67,7 @@ class History {
   History(History&&) noexcept;
 
   [[nodiscard]] bool wants(SignalId signal) const noexcept;
+  [[nodiscard]] bool rows_alone() const noexcept;  // retains nothing else, and no arrivals
 
   enum class Write : std::uint8_t { taken, late, unwanted };
   // `time` is min(event time, arrival), corrected by the caller. A late sample is not merged, but proves liveness.
@@ -166,12 +167,16 @@ class History {
 
   // Adopts everything from the history of another pack, for each signal that both retain with the same definition.
   void adopt(History& old);
+  // This one retains rows alone, for the other one, of the same pack, whose clock will be `clock`: from now on it wants
+  // a signal once need_more() has come to where the other one's rows of it begin.
+  void need_rows_of(const History& other, Time clock);
+  bool need_more(Time arrival);  // true: it wants more signals now
   // Takes the rows of another history of the same pack, which retains them alone.
   void take_rows(History& other);
   void save(Writer& out) const;  // everything but rows
   Result<void> load(Reader& in);
-  // How far back rows reach: a restore has to read that much again.
-  [[nodiscard]] Duration longest_raw_window() const noexcept;
+  // How far back the rows of its signals reach: a restore has to read that much again.
+  [[nodiscard]] Duration reach() const noexcept;
   // xxh3 over the rows that have closed, in order of closing.
   [[nodiscard]] std::uint64_t rows_digest() const noexcept;
   // Events that were dropped while a window still counted them, since the last call.

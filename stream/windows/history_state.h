@@ -47,6 +47,12 @@ struct History::State {
     std::size_t signals = 0, bytes = 0;
   } estimate;  // of what it takes in memory, at a version of the topology
   const std::optional<std::uint32_t>&step, &gap;
+  // Of rows alone: the signals that are not wanted yet, and from when on each is, the first one last.
+  struct Needs {
+    std::vector<bool> later;  // by id
+    std::vector<std::pair<Time, std::uint32_t>> from;
+  };
+  std::unique_ptr<Needs> needs;
 
   Time clock = long_ago;
   Time due = never;  // no signal has anything due before
@@ -93,8 +99,9 @@ struct History::State {
   // A tick may see what arrived then.
   [[nodiscard]] bool reached(Time arrival) const noexcept { return arrival <= clock || clock == long_ago; }
 
-  // ---- arrivals
+  // ---- arrivals; a history of rows alone has none
   void arrive(std::uint32_t id, Slot slot, Time arrival, double value) {
+    if (retention->rows_only) return;
     if (reached(arrival)) return of(id).own_arrivals().note(slot, arrival, value, members(of(id), slot));
     early.push_back({arrival, id, slot, value});
     earliest = std::min(earliest, arrival);
@@ -126,10 +133,11 @@ struct History::State {
     std::size_t written = 0;
     for (const auto& [id, slot, value, arrived] : values) {
       const Kept* const one = look_up(static_cast<std::uint32_t>(id));
-      if (one == nullptr || one->rows_alone == nullptr || slot >= one->signal->arrivals().members() ||
+      if (one == nullptr || one->rows_alone == nullptr ||
+          (!retention->rows_only && slot >= one->signal->arrivals().members()) ||
           !one->rows_alone->write_recent(slot, time, at, value))
         break;
-      if (!arrived) one->signal->own_arrivals().note_again(slot, arrival);
+      if (!arrived && !retention->rows_only) one->signal->own_arrivals().note_again(slot, arrival);
       ++written;
     }
     return written;
@@ -150,7 +158,7 @@ struct History::State {
     const std::size_t many = members(signal, in_a_row ? slots.back() : std::ranges::max(slots));
     const std::size_t late = signal.write(slots, time, values, {now(arrival), order, many, in_a_row});
     wrote(id);
-    if (arrived) return late;
+    if (arrived || retention->rows_only) return late;
     if (reached(arrival)) signal.own_arrivals().note(slots, in_a_row, arrival, values, many);
     else
       for (std::size_t i = 0; i < slots.size(); ++i) arrive(id, slots[i], arrival, static_cast<double>(values[i]));
@@ -206,6 +214,9 @@ struct History::State {
   template <class V>
   std::size_t samples(SignalId id, std::span<const Slot> slots, Time time, std::span<const V> values, Time arrival,
                       const RecordOrder& order, bool arrived);
+
+  // How far back a restore has to read for the rows of the signal.
+  [[nodiscard]] Duration reach(const Kept& one) const noexcept;
 
   // Signals whose arrivals are the same have them together.
   void share_arrivals();

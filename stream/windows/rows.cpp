@@ -9,7 +9,6 @@
 namespace tocsin::stream {
 namespace {
 
-constexpr Duration oldest_predecessor = std::chrono::seconds{120};
 constexpr Duration farthest_ahead =
     std::chrono::minutes{3};  // arrivals can be ahead of a clock that waits for a watermark
 

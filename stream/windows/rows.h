@@ -25,7 +25,7 @@ namespace tocsin::stream {
 template <class T>
 class Rows {
  public:
-  // The rows of a counter are rates per second against the member's sample before, if that is at most 120 s older; a
+  // The rows of a counter are rates per second against the member's sample before, if that is not too old; a
   // fall is a reset and gives no rate. Closed rows are kept for `keep` behind the newest.
   Rows(RowGrid grid, Duration lateness, Duration keep, bool counter);
 
@@ -61,6 +61,11 @@ class Rows {
   }
   // Closes the oldest row if it is due; it is then the newest of closed(). False: none is due.
   bool close_next(Time clock);
+  // How far back a restore has to read for all rows that a window or another pack's history can ask for: the oldest one
+  // from its begin, and of a counter the samples before.
+  [[nodiscard]] Duration reach() const noexcept {
+    return keep_ + grid_.length + (counter_ ? oldest_predecessor : Duration{0});
+  }
   // Keeps rows behind `time` from now on, however new the newest is.
   void hold(Time time) noexcept { held_ = grid_.number(time); }
 
@@ -91,6 +96,7 @@ class Rows {
   [[nodiscard]] std::size_t retained_samples() const noexcept;
 
  private:
+  static constexpr Duration oldest_predecessor = std::chrono::seconds{120};
   // Where the last sample's row has its values; no time lies in it if there is none.
   struct Recent {
     Time begin{}, end{}, closes{};  // (begin, end]

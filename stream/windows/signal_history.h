@@ -135,7 +135,12 @@ class SignalHistory {
   void save(Writer& out, const std::shared_ptr<const Arrivals>& arrivals) const;  // a copy of its own
   void load(Reader& in);
 
-  [[nodiscard]] Duration reach() const noexcept { return reach_; }
+  // As Rows::reach(); 0: it has no rows.
+  [[nodiscard]] Duration reach() const noexcept {
+    Duration reach{};
+    if_rows([&](const auto& side) { reach = side.rows.reach(); });
+    return reach;
+  }
   [[nodiscard]] std::uint64_t digest() const noexcept;
   [[nodiscard]] std::uint64_t take_let_go() noexcept { return events_ ? events_->take_let_go() : 0; }
   [[nodiscard]] std::size_t retained_bytes() const noexcept;

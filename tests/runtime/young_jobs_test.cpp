@@ -151,7 +151,7 @@ TEST_CASE("a service that is killed again and again reads back no further each t
     store = service.store;
     read_again.push_back(killed - static_cast<std::uint64_t>((Service{log, store}.from)));
   }
-  // A section is five minutes old at most, its rows reach back for four, and a mark is a minute older: two entries a
+  // A section is five minutes old at most, its rows reach back for two, and a mark is a minute older: two entries a
   // second.
-  CHECK(*std::max_element(read_again.begin(), read_again.end()) <= 2 * (300 + 240 + 60));
+  CHECK(*std::max_element(read_again.begin(), read_again.end()) <= 2 * (300 + 120 + 60));
 }

@@ -131,12 +131,14 @@ std::vector<Recorded::Answer> Recorded::run(History& history, const std::vector<
 
 void Recorded::fill(History& history, const std::vector<Record>& records, std::size_t to, Time clock,
                     Duration reach) const {
-  const Time since = clock - (reach + 10s + 120s);
+  const Time since = clock - reach;
   const auto nothing = [](const Applied&) {};
   History rows{std::make_shared<const Retention>(retention().rows()), topology};
+  rows.need_rows_of(history, clock);
   for (std::size_t i = 0; i < to; ++i) {
     if (records[i].arrival < since) continue;
     rows.settle(records[i].arrival, nothing);
+    rows.need_more(records[i].arrival);
     write(rows, records[i]);
   }
   rows.settle(clock, nothing);

@@ -116,7 +116,7 @@ TEST_CASE("a run that is cut anywhere and restarted from its snapshot gives the 
     History again = recorded.open();
     Reader restored{out.bytes()};
     REQUIRE(again.load(restored));
-    recorded.fill(again, records, cut, clock, whole.longest_raw_window());
+    recorded.fill(again, records, cut, clock, whole.reach());
     recorded.next_tick = next_tick;
     const auto resumed = recorded.run(again, records, cut, records.size(), records.back().arrival + 20s);
     check_same(recorded, uninterrupted, resumed, seed);
@@ -125,13 +125,13 @@ TEST_CASE("a run that is cut anywhere and restarted from its snapshot gives the 
     History third = recorded.open();
     Reader in{out.bytes()};
     REQUIRE(third.load(in));
-    recorded.fill(third, records, cut, clock, whole.longest_raw_window());
+    recorded.fill(third, records, cut, clock, whole.reach());
     Writer once_more;
     third.save(once_more);
     History fourth = recorded.open();
     Reader in_again{once_more.bytes()};
     REQUIRE(fourth.load(in_again));
-    recorded.fill(fourth, records, cut, clock, whole.longest_raw_window());
+    recorded.fill(fourth, records, cut, clock, whole.reach());
     recorded.next_tick = next_tick;
     check_same(recorded, uninterrupted,
                recorded.run(fourth, records, cut, records.size(), records.back().arrival + 20s), seed);

@@ -1,0 +1,48 @@
+// How much of its log a restart reads again, and that it is enough.
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "tests/stream_engine/small_job.h"
+
+using namespace tocsin;
+using namespace tocsin::tests;
+using schemas::EntryBuilder;
+
+TEST_CASE("a restart has the rows of long windows and of short ones, and reads back no further than they reach") {
+  const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
+      heat = { kind = "gauge", unit = "none", owner = "rank" },
+      fan = { kind = "gauge", unit = "none", owner = "rank" },
+      moved = { kind = "counter", unit = "bytes", owner = "rank" } })lua",
+                                                 R"lua(
+      rule "hot" { per = "rank", every = "5s", summary = "Hot",
+        needs = { heat = signal "heat" { over = "2m" }, fan = signal "fan" { over = "20s" } },
+        shows = "rank {rank} is hot", evaluate = function(job) return job.heat:mean():above(job.fan:mean()) end }
+      rule "moving" { per = "rank", every = "5s", summary = "Moving", needs = { moved = signal "moved" { over = "10s" } },
+        shows = "rank {rank} is moving", evaluate = function(job) return job.moved:mean():above(3) end })lua");
+  SmallJob log{pack};
+  const auto live = [](SmallJob& to, int from, int end) {
+    for (int s = from; s < end; ++s) {
+      EntryBuilder b;
+      b.about("job");
+      const EntryBuilder::Value values[] = {{"heat", s % 7 + s / 100.0, {}, false},
+                                            {"fan", s % 5 + 0.5, {}, false},
+                                            {"moved", s * (s % 3 + 1.0), {}, false}};
+      b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+      to.consume(b.entry(), s);
+      to.beats(s, s);
+    }
+  };
+  live(log, 1, 600);
+  for (int cut = 600; cut < 603; ++cut) {
+    const auto sections = log.shard.take_sections(true);
+    const auto handed_over = log.end();
+    SmallJob again{pack};
+    again.restore(log, sections, handed_over);
+    CHECK(again.shard.counters().entries > 2 * 150);
+    CHECK(again.shard.counters().entries < 2 * (180 + 60));  // a mark is a minute older
+    live(log, cut, cut + 1), live(again, cut, cut + 1);
+    CHECK(again.shard.digests() == log.shard.digests());
+    CHECK(again.shard.row_digests() == log.shard.row_digests());
+  }
+}
