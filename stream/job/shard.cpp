@@ -272,7 +272,9 @@ bool Shard::State::apply(TickBudget& budget) {
     Judged& judged = of->second;
     if (Subject::Backfill* backfill = judged.subject->backfill()) {
       backfill->read(*entry_, log.clock);
-    } else if (!wait(*of)) {
+      return true;
+    }
+    if (!wait(*of)) {
       // A job that begins with a re-keyed record never goes by the log's clock.
       const bool by_log = entry_->origin_source.empty() || judged.subject->begun();
       if (by_log && !advance(*of, budget)) return false;
@@ -283,6 +285,7 @@ bool Shard::State::apply(TickBudget& budget) {
       schedule(*of);
       if (judged.subject->rekeyed()) follow_sources(*of);
     }
+    count_values(*of);
   }
   return true;
 }

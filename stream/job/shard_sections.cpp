@@ -14,6 +14,9 @@ constexpr Duration between_parts = std::chrono::milliseconds{100};  // takes, wh
 // What a section costs besides what the shard writes of it, as so many bytes written: parts are lent, for each rule and
 // window.
 constexpr std::size_t cost_of_section = 32u << 10;
+// After so many values, which take two seconds to judge again, a subject is saved so many times sooner.
+constexpr std::size_t many_values = 32u << 20;
+constexpr int busy_save = 4;
 constexpr int first_save = 60;  // a new subject's first section comes so many times sooner: within seconds
 constexpr std::size_t most_ahead =
     4;  // packs that are held compiled before they come into force: a source may be minutes behind
@@ -38,6 +41,15 @@ void Shard::State::changes(Item& item) {
   const Duration phase{
       static_cast<std::int64_t>(hash_text(item.first) % static_cast<std::uint64_t>(spread.count() + 1))};
   save_by(item, judged.saved + options.save_every + phase);
+}
+
+void Shard::State::count_values(Item& item) {
+  Judged& judged = item.second;
+  const std::size_t before = judged.values;
+  for (const SampleBlock& block : entry_->samples) judged.values += block.size();
+  judged.values += entry_->lines.size();
+  if (before >= many_values || judged.values < many_values || judged.save_at == never) return;
+  save_by(item, std::min(judged.save_at, std::max(log.clock, judged.saved + options.save_every / busy_save)));
 }
 
 void Shard::State::add_saved(const Judged& judged) {
@@ -228,6 +240,7 @@ void Shard::State::take_section(Item& item, Sections& sections) {
   judged.saved_at = next;
   judged.saved_pack = subject.pack_hash();
   judged.saved_bytes = out.size();
+  judged.values = 0;
   add_saved(judged);
   if (backfills) backfilling.emplace(judged.saved_at, &item);
   sections[item.first] = Section{std::move(out)};

@@ -52,6 +52,7 @@ struct Shard::State final : private PacksInUse {
     Position saved_at{};          // the position of that section
     std::string saved_pack;       // the pack that judged then
     std::size_t saved_bytes = 0;  // of it that the shard wrote; the next will have about as many
+    std::size_t values = 0;       // that it has taken since
     std::pair<const PackChange, std::size_t>* judged_by = nullptr;  // as it stands in `judging_` below
     std::vector<Followers::value_type*> follows;                    // the sources of its records
     Time look = never;                                              // as it stands in `looks_` below
@@ -129,7 +130,8 @@ struct Shard::State final : private PacksInUse {
   RefusedEntries no_room;                             // entries of jobs that were refused
 
   // ---- marks and restore, in shard_sections.cpp
-  void changes(Item& item);  // it is no longer as its section has it
+  void changes(Item& item);       // it is no longer as its section has it
+  void count_values(Item& item);  // of the entry: where many came, its section is due sooner
   void unchanged(Item& item);
   void gone(Item& item);
   void save_by(Item& item, Time at) { move_to(to_save_, item, &Judged::save_at, at); }

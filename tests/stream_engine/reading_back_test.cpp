@@ -9,6 +9,39 @@ using namespace tocsin;
 using namespace tocsin::tests;
 using schemas::EntryBuilder;
 
+TEST_CASE("a job of which many values come is saved each minute") {
+  const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
+      heat = { kind = "gauge", unit = "none", owner = "rank" } })lua",
+                                                 R"lua(
+      rule "hot" { per = "rank", every = "5s", summary = "Hot", needs = { heat = signal "heat" { over = "60s" } },
+        shows = "rank {rank} is hot", evaluate = function(job) return job.heat:max():above(50) end })lua");
+  Collector collector;
+  stream::Shard shard{pack, nullptr, collector};
+  const std::vector<float> values(2u << 20);
+  const stream::SampleBlock::Signal unread{"unread", "", stream::SignalKind::gauge};
+  const stream::MemberKey rank{stream::Level::rank, 0, {}, {}};
+  std::uint64_t next = 1;
+  const auto saved = [&](int from, int to, std::size_t count) {
+    std::vector<int> at;
+    for (int s = from; s < to; ++s) {
+      const std::vector<stream::Time> times(count, SmallJob::at(s));
+      stream::SampleBlock block;
+      block.layout = "unread", block.signals = {&unread, 1}, block.members = {&rank, 1};
+      block.times = times, block.narrow = std::span{values}.first(count);
+      stream::Entry entry;
+      entry.position = stream::Position{next}, entry.next = stream::Position{++next};
+      entry.appended = entry.arrival = SmallJob::at(s);
+      entry.subject = "job", entry.samples = {&block, 1};
+      shard.consume(entry);
+      if (shard.sections_due() && shard.take_sections().contains("job")) at.push_back(s);
+    }
+    return at;
+  };
+  CHECK(saved(1, 10, 1) == std::vector{5});
+  CHECK(saved(10, 140, values.size()) == std::vector{65, 125});
+  CHECK(saved(140, 300, 1).empty());  // some came since, but not many
+}
+
 TEST_CASE("a restart has the rows of long windows and of short ones, and reads back no further than they reach") {
   const stream::LoadedPack pack = SmallJob::load(R"lua(signals {
       heat = { kind = "gauge", unit = "none", owner = "rank" },
