@@ -8,14 +8,18 @@ namespace {
 using enum Setting::Need;
 
 constexpr std::string_view hour = "3600000", day = "86400000", week = "604800000", month = "2592000000";
-constexpr std::string_view mib_2 = "2097152", mib_8 = "8388608";
+constexpr std::string_view mib_2 = "2097152", mib_8 = "8388608", mib_32 = "33554432";
 
 // A log: its clock is the append time, and a restart reads back less than an hour.
 constexpr Setting log_settings[] = {{"message.timestamp.type", exactly, "LogAppendTime", "LogAppendTime"},
                                     {"cleanup.policy", exactly, "delete", "delete"},
                                     {"retention.ms", at_least, week, hour},
                                     {"max.message.bytes", at_least, mib_8, mib_2}};
-// What is kept by key, for ever.
+// What is kept by key, for ever; of the state, a restart reads also what is not compacted yet, up to a segment.
+constexpr Setting state_settings[] = {{"message.timestamp.type", exactly, "LogAppendTime", "LogAppendTime"},
+                                      {"cleanup.policy", exactly, "compact", "compact"},
+                                      {"segment.bytes", any, mib_32, ""},
+                                      {"max.message.bytes", at_least, mib_8, mib_2}};
 constexpr Setting table_settings[] = {{"message.timestamp.type", exactly, "LogAppendTime", "LogAppendTime"},
                                       {"cleanup.policy", exactly, "compact", "compact"},
                                       {"max.message.bytes", at_least, mib_8, mib_2}};
@@ -27,7 +31,7 @@ constexpr Setting rest_settings[] = {{"message.timestamp.type", exactly, "LogApp
                                      {"retention.ms", at_least, day, hour}};
 
 constexpr TopicSettings all[] = {{topic::telemetry, true, log_settings},     {topic::alerts, true, history_settings},
-                                 {topic::verdicts, true, history_settings},  {topic::state, true, table_settings},
+                                 {topic::verdicts, true, history_settings},  {topic::state, true, state_settings},
                                  {topic::packs, false, table_settings},      {topic::placement, false, table_settings},
                                  {topic::unattributed, false, rest_settings}};
 
@@ -39,6 +43,7 @@ std::optional<long long> number(std::string_view text) {
 }
 
 bool will_do(const Setting& setting, std::string_view value) {
+  if (setting.need == any) return true;
   if (setting.need == exactly) return value == setting.least;
   const auto has = number(value), least = number(setting.least);
   return has && (*has == -1 || *has >= *least);

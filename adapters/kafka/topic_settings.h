@@ -18,7 +18,7 @@ inline constexpr std::string_view telemetry = "telemetry", alerts = "alerts", ve
 }  // namespace topic
 
 struct Setting {
-  enum class Need { exactly, at_least };  // of a number, -1 is without limit
+  enum class Need { exactly, at_least, any };  // of a number, -1 is without limit
   std::string_view key;
   Need need;
   std::string_view made_with;  // what `create` sets
