@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stream/graph/evaluator_state.h"
+#include "stream/values/prefetch.h"
 
 namespace tocsin::stream {
 
@@ -87,6 +88,12 @@ Evaluator::Evaluator(const Graph& graph, const Topology& topology, Leaves& leave
     : state_(new State{graph, topology, leaves}) {}
 Evaluator::~Evaluator() = default;
 Evaluator::Evaluator(Evaluator&&) noexcept = default;
+
+void Evaluator::prefetch() const noexcept { prefetch_object(*state_); }
+
+void Evaluator::prefetch_nodes() const noexcept {
+  for (const NodeSet* set : {&state_->valued, &state_->constant, &state_->dirty, &state_->ready}) set->prefetch();
+}
 
 void Evaluator::begin_tick() { state_->ready.clear(); }
 

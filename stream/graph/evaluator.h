@@ -52,6 +52,9 @@ class Evaluator {
   Evaluator(Evaluator&&) noexcept;
   Evaluator& operator=(Evaluator&&) = delete;
 
+  // Bring into the cache what a run reads first; the second, once the first has come.
+  void prefetch() const noexcept;
+  void prefetch_nodes() const noexcept;
   void begin_tick();
   void forget();  // computes everything again at the next run
   void forget_above(

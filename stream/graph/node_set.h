@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "stream/values/prefetch.h"
+
 namespace tocsin::stream {
 
 enum class NodeId : std::uint32_t {};
@@ -16,6 +18,7 @@ class NodeSet {
 
   // New words are full, or empty.
   void resize(std::size_t nodes, bool full = false) { words_.resize((nodes + bits - 1) / bits, full ? ~Word{0} : 0); }
+  [[gnu::always_inline]] void prefetch() const noexcept { prefetch_all(words_); }
   void clear() { words_.assign(words_.size(), 0); }
   [[nodiscard]] bool has(NodeId id) const noexcept { return (words_[word(id)] & bit(id)) != 0; }
   void add(NodeId id) noexcept { words_[word(id)] |= bit(id); }

@@ -11,6 +11,7 @@
 #include "stream/job/parts.h"
 #include "stream/job/telemetry.h"
 #include "stream/rules/judge.h"
+#include "stream/values/prefetch.h"
 #include "stream/windows/earlier.h"
 
 namespace tocsin::stream {
@@ -83,6 +84,11 @@ class Attempt {
   [[nodiscard]] Time last_arrival() const noexcept { return last_arrival_; }
   [[nodiscard]] std::uint64_t rows_digest() const { return telemetry_.history().rows_digest(); }
   [[nodiscard]] std::vector<AlertTransition> firing() const { return judge_->firing(); }
+  // Bring into the cache what an advance reads, step by step: each follows pointers that the one before has fetched.
+  void prefetch() const noexcept { prefetch_object(*this); }
+  void prefetch_parts() const noexcept { judge_->prefetch(), telemetry_.history().prefetch(); }
+  void prefetch_columns() const noexcept { judge_->prefetch_evaluator(), telemetry_.history().prefetch_columns(); }
+  void prefetch_signals() const noexcept { judge_->prefetch_nodes(), telemetry_.history().prefetch_signals(); }
   [[nodiscard]] SubjectFigures figures(Time clock) const;  // in figures.cpp
   // How far back from its job's clock its rows reach: once its end is known, from there. 0: it is over.
   [[nodiscard]] Duration reach(Time clock) const {

@@ -6,6 +6,7 @@
 #include "stream/job/backfill.h"
 #include "stream/job/murmur2.h"
 #include "stream/job/shard_state.h"
+#include "stream/values/prefetch.h"
 
 namespace tocsin::stream {
 namespace {
@@ -155,9 +156,30 @@ bool Shard::State::advance(Item& item, TickBudget& budget) {
   return done;
 }
 
+// Of thousands of jobs none is in the cache when its turn comes. Each turn fetches one step further of the next ones:
+// what the step before, a turn ago, has shown the way to.
+void Shard::State::prefetch_next() const noexcept {
+  using Step = void (*)(const Item&);
+  static constexpr Step steps[] = {
+      [](const Item& item) { item.second.subject->prefetch(&Attempt::prefetch_signals); },
+      [](const Item& item) { item.second.subject->prefetch(&Attempt::prefetch_columns); },
+      [](const Item& item) { item.second.subject->prefetch(&Attempt::prefetch_parts); },
+      [](const Item& item) { item.second.subject->prefetch(&Attempt::prefetch); },
+      [](const Item& item) { prefetch_object(*item.second.subject); },
+      [](const Item& item) { prefetch_object(item); },
+  };
+  auto at = due_.begin();
+  for (const Step step : steps) {
+    if (at == due_.end()) return;
+    step(*at->second);
+    ++at;
+  }
+}
+
 bool Shard::State::advance_due(TickBudget& budget) {
   while (something_due()) {
     Item& item = unfinished_ != nullptr ? *unfinished_ : *due_.begin()->second;
+    prefetch_next();
     if (unfinished_ == nullptr && !is_next(item)) continue;
     unfinished_ = &item;
     if (!advance(item, budget)) return false;

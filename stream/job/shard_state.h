@@ -213,6 +213,7 @@ struct Shard::State final : private PacksInUse {
   std::map<std::string, std::size_t> saved_packs_;
   std::map<PackChange, std::size_t, ByKeyThenHash> judging_;
   std::size_t controls_done_ = 0;
+  void prefetch_next() const noexcept;
   ItemsBy<Time> due_;    // the next of each subject that goes by the log's clock
   Followers followers_;  // those that do not
   ItemsBy<Time> looks_;

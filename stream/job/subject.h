@@ -60,6 +60,9 @@ class Subject {
   [[nodiscard]] bool goes_on(std::string_view attempt) const noexcept;
   // As the attempt says, where goes_on() does.
   [[nodiscard]] Duration due_after(const SampleBlock& block) const { return attempts_.front()->due_after(block); }
+  void prefetch(void (Attempt::*step)() const noexcept) const noexcept {
+    if (!attempts_.empty()) (*attempts_.back().*step)();
+  }
   // Nothing is left to do, and nothing to remember.
   [[nodiscard]] bool forgotten() const noexcept;
   [[nodiscard]] const PackChange::Key& pack() const noexcept { return change_.key; }

@@ -20,6 +20,7 @@
 #include "stream/rules/verdict.h"
 #include "stream/topology/topology.h"
 #include "stream/values/digest.h"
+#include "stream/values/prefetch.h"
 #include "stream/values/symbols.h"
 #include "stream/windows/history.h"
 
@@ -59,6 +60,11 @@ class Judge final : private Leaves {
   ~Judge();
   Judge(const Judge&) = delete;
   Judge& operator=(const Judge&) = delete;
+
+  // As those of an Attempt.
+  void prefetch() const noexcept { prefetch_object(*this); }
+  void prefetch_evaluator() const noexcept { evaluator_.prefetch(); }
+  void prefetch_nodes() const noexcept { evaluator_.prefetch_nodes(); }
 
   void disturb(Time arrival) {
     steady_.disturb(arrival);

@@ -94,6 +94,16 @@ Time History::next_due(std::span<const SignalId> signals) const noexcept {
   return due;
 }
 
+void History::prefetch() const noexcept { prefetch_object(*state_); }
+
+void History::prefetch_columns() const noexcept {
+  prefetch_all(state_->signals), prefetch_all(state_->dues), prefetch_all(state_->kept);
+}
+
+void History::prefetch_signals() const noexcept {
+  for (const std::uint32_t id : state_->kept) prefetch_object(*state_->signals[id]);
+}
+
 void History::settle(Time clock, const std::function<void(const Applied&)>& applied) {
   State& s = *state_;
   pass(clock);

@@ -99,6 +99,10 @@ class History {
   };
   bool arrive(std::span<const SignalId> signals, std::span<const Arrival> arrivals);
   [[nodiscard]] bool arrives_with(SignalId signal) const noexcept;
+  // Bring into the cache what an advance reads first, step by step: each follows pointers that the one before fetched.
+  void prefetch() const noexcept;
+  void prefetch_columns() const noexcept;
+  void prefetch_signals() const noexcept;
   // Whether what came with this arrival can be written later, as long as the clock does not reach the end of its
   // signal's lateness: nothing of what is written until then depends on the moment at which it is.
   [[nodiscard]] bool can_follow(Time arrival, Time end_of_lateness) const noexcept;
