@@ -97,11 +97,11 @@ Time History::next_due(std::span<const SignalId> signals) const noexcept {
 void History::prefetch() const noexcept { prefetch_object(*state_); }
 
 void History::prefetch_columns() const noexcept {
-  prefetch_all(state_->signals), prefetch_all(state_->dues), prefetch_all(state_->kept);
+  prefetch_all(state_->kept), prefetch_all(state_->places);
 }
 
 void History::prefetch_signals() const noexcept {
-  for (const std::uint32_t id : state_->kept) prefetch_object(*state_->signals[id]);
+  for (const State::Kept& one : state_->kept) prefetch_object(*one.signal);
 }
 
 void History::settle(Time clock, const std::function<void(const Applied&)>& applied) {
