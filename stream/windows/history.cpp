@@ -96,9 +96,7 @@ Time History::next_due(std::span<const SignalId> signals) const noexcept {
 
 void History::prefetch() const noexcept { prefetch_object(*state_); }
 
-void History::prefetch_columns() const noexcept {
-  prefetch_all(state_->kept), prefetch_all(state_->places);
-}
+void History::prefetch_columns() const noexcept { prefetch_all(state_->kept), prefetch_all(state_->places); }
 
 void History::prefetch_signals() const noexcept {
   for (const State::Kept& one : state_->kept) prefetch_object(*one.signal);
@@ -257,6 +255,7 @@ void History::adopt(History& old) {
     const auto known = before.table.find(definition.name);
     if (!known || !old.wants(*known) || !same_definition(definition, before.table[*known])) continue;
     if (SignalHistory* same = before.find(*known)) {
+      before.advance_rows(*same);
       s.open(static_cast<SignalId>(id))->adopt(*same, s.clock);
       renamed[index(*known)] = id;
     }

@@ -49,7 +49,8 @@ void History::save(Writer& out) const {
   out.columns(3, s.early, &EarlyArrival::arrival, &EarlyArrival::signal, &EarlyArrival::slot, &EarlyArrival::value);
   std::map<const Arrivals*, std::shared_ptr<const Arrivals>> arrivals;  // what signals share is copied once
   out.list(4, s.kept, [&](Writer& kept, const State::Kept& one) {
-    const SignalHistory& signal = *one.signal;
+    SignalHistory& signal = *one.signal;
+    s.advance_rows(signal);  // a restart reads again only what is kept behind the clock
     auto& copy = arrivals[&signal.arrivals()];
     if (!copy) copy = std::make_shared<const Arrivals>(signal.arrivals());
     kept(1, s.table.all()[one.id].name);

@@ -218,6 +218,11 @@ struct History::State {
   // How far back a restore has to read for the rows of the signal.
   [[nodiscard]] Duration reach(const Kept& one) const noexcept;
 
+  // Its windows take the rows that no tick has read yet. Where some are due, a settle is to come, which does it.
+  void advance_rows(SignalHistory& signal) const {
+    if (signal.next_due() > clock) signal.advance_rows(clock, attempt_start, end);
+  }
+
   // Signals whose arrivals are the same have them together.
   void share_arrivals();
 

@@ -233,28 +233,39 @@ bool SignalHistory::lags() const noexcept {
   return rows || events_ || (points_ && points_->waiting() >= points_together);
 }
 
-void SignalHistory::advance(Time clock, std::optional<Time> attempt_start, Time end) {
+namespace {
+
+// Lags count in full until the first tick defines the start of the attempt.
+TimeRange seen(const WindowSpec& spec, Time clock, std::optional<Time> attempt_start, Time end) {
+  const Time tick = std::min(clock - spec.settle, end);
+  return time_range(spec, tick, attempt_start ? *attempt_start : tick - 4 * spec.lag);
+}
+
+}  // namespace
+
+void SignalHistory::advance_rows(Time clock, std::optional<Time> attempt_start, Time end) {
   if (clock == long_ago) return;
-  // Lags count in full until the first tick defines the start of the attempt.
-  const auto seen = [&](const WindowSpec& spec) {
-    const Time tick = std::min(clock - spec.settle, end);
-    return time_range(spec, tick, attempt_start ? *attempt_start : tick - 4 * spec.lag);
-  };
-  const auto rows = [&](auto& side) {
-    for (auto& view : side.raw) view.advance(side.rows, seen(view.spec()));
-    for (auto& view : side.baselines) view.advance(side.rows, *side.panes, seen(view.spec()));
-    for (auto& view : side.lasts) view.values.take(side.rows, side.rows.grid().through(seen(view.spec()).to));
-    for (auto& view : side.attempts) side.advance(view.spec(), seen(view.spec()));
+  const auto of = [&](const auto& view) { return seen(view.spec(), clock, attempt_start, end); };
+  if_rows([&](auto& side) {
+    for (auto& view : side.raw) view.advance(side.rows, of(view));
+    for (auto& view : side.baselines) view.advance(side.rows, *side.panes, of(view));
+    for (auto& view : side.lasts) view.values.take(side.rows, side.rows.grid().through(of(view).to));
+    for (auto& view : side.attempts) side.accumulate(view, side.rows.grid().through(of(view).to));
     if (!side.rows.closed().empty()) advanced_ = side.rows.closed().last_number();
-  };
-  if_rows(rows);
+  });
+}
+
+void SignalHistory::advance(Time clock, std::optional<Time> attempt_start, Time end) {
+  advance_rows(clock, attempt_start, end);
+  if (clock == long_ago) return;
+  const auto of = [&](const auto& view) { return seen(view.spec(), clock, attempt_start, end); };
   if (points_) {
-    for (auto& view : points_->windows) points_->advance(view, seen(view.spec()).to);
-    for (auto& view : points_->attempts) points_->advance(view, seen(view.spec()).to);
+    for (auto& view : points_->windows) points_->advance(view, of(view).to);
+    for (auto& view : points_->attempts) points_->advance(view, of(view).to);
     points_->trim();
   }
   if (events_) {
-    for (auto& view : events_->views()) events_->advance(view, seen(view.spec()));
+    for (auto& view : events_->views()) events_->advance(view, of(view));
     if (end == never) events_->trim();
   }
 }

@@ -92,6 +92,8 @@ class SignalHistory {
   // All that was due before `clock` has run. No later tick comes before `clock` less a window's settle, so windows
   // advance to there, but not beyond the attempt's end. Then drops what no window needs.
   void advance(Time clock, std::optional<Time> attempt_start, Time end);
+  // The same for its rows alone, before a section or another pack's history, which may have fewer of them.
+  void advance_rows(Time clock, std::optional<Time> attempt_start, Time end);
   void end(Time end) noexcept;  // keeps what ticks at E use
 
   // Reading as of a tick; `to` can be never: everything that was applied. `out` is written if something was found:

@@ -1,8 +1,10 @@
 // How much of its log a restart reads again, and that it is enough.
 #include <doctest/doctest.h>
 
+#include <string>
 #include <vector>
 
+#include "tests/stream_engine/packs_by_hash.h"
 #include "tests/stream_engine/small_job.h"
 
 using namespace tocsin;
@@ -78,4 +80,44 @@ TEST_CASE("a restart has the rows of long windows and of short ones, and reads b
     CHECK(again.shard.digests() == log.shard.digests());
     CHECK(again.shard.row_digests() == log.shard.row_digests());
   }
+}
+
+TEST_CASE("rows that no tick has read yet survive a restart and a reload") {
+  const auto rule = [](const std::string& over, int limit) {
+    return SmallJob::load(
+        R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua",
+        R"lua(rule "hot" { per = "rank", every = "2m", summary = "Hot", shows = "rank {rank} is hot",
+            needs = { heat = signal "heat" { over = ")lua" +
+            over +
+            R"lua(", least = 1 } }, evaluate = function(job) return job.heat:last():above(99) | job.heat:last():above()lua" +
+            std::to_string(limit) + R"lua() end })lua");
+  };
+  // Hot in the last 2 s before it falls silent, about a minute after a tick.
+  const auto live = [](SmallJob& to, int from, int end, int silent) {
+    for (int s = from; s < end; ++s) {
+      EntryBuilder b;
+      const EntryBuilder::Value heat[] = {{"heat", s < silent - 2 ? 50.0 : 100.0, {}, false}};
+      if (s < silent) b.sample(SmallJob::at(s), EntryBuilder::rank(0), heat), to.consume(b, s);
+      to.beats(s, s);
+    }
+  };
+  for (const std::string over : {"attempt", "10m", "2h"})
+    for (int silent = 427; silent < 431; ++silent) {
+      CAPTURE(over);
+      CAPTURE(silent);
+      PacksByHash packs;
+      const stream::LoadedPack pack = rule(over, 1000);
+      packs.add(pack);
+      const std::string next = packs.add(rule(over, 2000));
+      SmallJob log{pack, &packs}, again{pack, &packs}, reloaded{pack, &packs};
+      live(log, 1, 485, silent), live(reloaded, 1, 484, silent);
+      reloaded.reload(next, 484, 484);
+      live(reloaded, 484, 700, silent);
+      CHECK(reloaded.collector.transitions.size() == 1);
+      const auto sections = log.shard.take_sections(true);
+      again.restore(log, sections, log.end());
+      live(log, 485, 700, silent), live(again, 485, 700, silent);
+      CHECK(log.collector.transitions.size() == 1);
+      CHECK(again.digest() == log.digest());
+    }
 }
