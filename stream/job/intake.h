@@ -178,7 +178,8 @@ class Intake {
   std::optional<SignalId> step_;
 
   Known<Layout> layouts_;
-  std::vector<Layout*> recent_layouts_;  // by where the decoder keeps the names; as many as a power of two
+  std::vector<Layout*> recent_layouts_ =
+      std::vector<Layout*>(2);  // by where the decoder keeps the names; as many as a power of two
   Known<Membership> memberships_, earlier_memberships_;
   std::size_t membership_bytes_ = 0;  // of those in memberships_, about
   Known<Membership>::value_type* recent_membership_ =

@@ -62,9 +62,6 @@ void Intake::look_at_following(Layout& layout) const {
 }
 
 Intake::Layout& Intake::layout_of(const SampleBlock& block) {
-  constexpr std::size_t most_recent = 256;
-  if (const std::size_t room = 4 * layouts_.size() + 2; recent_layouts_.size() < std::min(room, most_recent))
-    recent_layouts_.assign(std::bit_ceil(room), nullptr);
   const std::size_t hash = (reinterpret_cast<std::uintptr_t>(block.layout.data()) * 0x9e3779b97f4a7c15u) >> 56;
   Layout*& recent = recent_layouts_[hash & (recent_layouts_.size() - 1)];
   if (recent != nullptr && recent->names == block.layout && recent->source == block.source) return *recent;
@@ -104,7 +101,12 @@ Intake::Layout& Intake::layout_of(const SampleBlock& block) {
       layout.sources.emplace_back(source);
   }
   look_at_following(layout);
-  return *(recent = &layouts_.emplace(key_, std::move(layout)).first->second);
+  Layout& made = layouts_.emplace(key_, std::move(layout)).first->second;
+  constexpr std::size_t most_recent = 256;
+  if (const std::size_t room = 4 * layouts_.size() + 2; recent_layouts_.size() < std::min(room, most_recent))
+    recent_layouts_.assign(std::bit_ceil(room), nullptr);
+  else recent = &made;
+  return made;
 }
 
 // What was not used since the room was half full goes first.

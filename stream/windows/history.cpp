@@ -99,7 +99,8 @@ void History::prefetch() const noexcept { prefetch_object(*state_); }
 void History::prefetch_columns() const noexcept { prefetch_all(state_->kept), prefetch_all(state_->places); }
 
 void History::prefetch_signals() const noexcept {
-  for (const State::Kept& one : state_->kept) prefetch_object(*one.signal);
+  for (const State::Kept& one : state_->kept)
+    if (one.due != never) prefetch_object(*one.signal);
 }
 
 void History::settle(Time clock, const std::function<void(const Applied&)>& applied) {

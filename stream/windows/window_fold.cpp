@@ -119,11 +119,14 @@ void WindowFold<T>::hold(RowNumber from, RowNumber through) {
   from_ = from;
   through_ = through;
   if (tail_open_ && tail_pane_ * rows_a_pane <= through) close_tail();
-  each_lane([&](auto& lane, auto nothing, auto&&, auto&& take_pane) {
+  each_lane([&](auto& lane, auto, auto&&, auto&& take_pane) {
     for (; !lane.panes.empty() && first_of(lane.panes.first_number()) < from; lane.stale = true) lane.panes.pop_front();
     if (!std::exchange(lane.stale, false)) return;
-    lane.middle.assign(lane.panes.empty() ? 0 : lane.panes.members(), nothing);
-    for (std::size_t i = 0; i < lane.panes.size(); ++i) take_pane(lane.middle, lane.panes[i].values);
+    lane.middle.clear();
+    if (lane.panes.empty()) return;
+    const auto first = lane.panes[0].values;
+    lane.middle.assign(first.begin(), first.end());
+    for (std::size_t i = 1; i < lane.panes.size(); ++i) take_pane(lane.middle, lane.panes[i].values);
   });
 }
 
