@@ -66,8 +66,12 @@ class Rows {
   [[nodiscard]] Duration reach() const noexcept {
     return keep_ + grid_.length + (counter_ ? oldest_predecessor : Duration{0});
   }
-  // Keeps rows behind `time` from now on, however new the newest is.
-  void hold(Time time) noexcept { held_ = grid_.number(time); }
+  // Keeps rows behind `time` from now on, however new the newest is. A restart, which reads those behind it again, is
+  // not to have those that were removed before.
+  void hold(Time time) noexcept {
+    held_ = grid_.number(time);
+    if (!closed_.empty()) marks_.floor = std::max(marks_.floor, closed_.last_number() - (keep_ / grid_.length + 1));
+  }
 
   [[nodiscard]] const RowGrid& grid() const noexcept { return grid_; }
   [[nodiscard]] const ClosedRows<T>& closed() const noexcept { return closed_; }

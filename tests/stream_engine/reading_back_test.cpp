@@ -121,3 +121,27 @@ TEST_CASE("rows that no tick has read yet survive a restart and a reload") {
       CHECK(again.digest() == log.digest());
     }
 }
+
+TEST_CASE("a restart after an end that came a minute late has no more rows than there were") {
+  const stream::LoadedPack pack =
+      SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua",
+                     R"lua(rule "hot" { per = "rank", every = "end", summary = "Hot", shows = "rank {rank} was hot",
+          needs = { heat = signal "heat" { over = "20s", least = 1 } },
+          evaluate = function(job) return job.heat:count():above(10) end })lua");
+  SmallJob log{pack}, again{pack};
+  for (int s = 1; s <= 490; ++s) {
+    EntryBuilder b;
+    const EntryBuilder::Value heat[] = {{"heat", 50, {}, false}};
+    b.sample(SmallJob::at(s), EntryBuilder::rank(0), heat);
+    log.consume(b, s);
+  }
+  EntryBuilder end;
+  end.event(SmallJob::at(430), EntryBuilder::job(), "end", {});
+  log.consume(end, 490);
+  const auto sections = log.shard.take_sections(true);
+  again.restore(log, sections, log.end());
+  log.beats(490, 700), again.beats(490, 700);
+  REQUIRE(log.answers.at("hot").size() == 1);
+  CHECK(again.answers.at("hot") == log.answers.at("hot"));
+  CHECK(again.digest() == log.digest());
+}
