@@ -61,7 +61,7 @@ void Judge::prepare() {
   if (!steady_.repeats_at_once(index, answered_)) return false;
   RuleRun& run = runs_[static_cast<std::size_t>(index)];
   const Rule& rule = run.rule();
-  if (rule.scope == Scope::job || !run.lives().empty() || !rule.state.empty()) return false;
+  if (rule.scope == Scope::job || !run.quiet() || !rule.state.empty()) return false;
   run.repeat(tick_);
   ++context_.counters->repeated;
   digest.add(rule.name_hash);
@@ -142,8 +142,8 @@ void Judge::judge(RuleIndex index, DigestStep& digest) {
   const bool had_lives = !run.lives().empty();
   const bool repeats = steady_.repeats(index, answered_, *this, graph());
   if (!repeats) evaluate(index, run);
-  else if (had_lives) repeat(run);
-  else run.repeat(tick_);
+  else if (run.quiet()) run.repeat(tick_);
+  else repeat(run);
   context_.counters->repeated += repeats, context_.counters->evaluations += !repeats;
   add_to_digest(run, digest);
   answered_ = std::max(answered_, run.unchanged_since());

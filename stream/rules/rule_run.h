@@ -27,13 +27,15 @@ class RuleRun {
   // Takes the outcomes of a tick: counts them, moves each member's streak, and settles the answers. True: some member
   // is not quiet.
   bool record(Time tick, std::span<const Truth> outcomes, const Topology& topology);
-  // The same for a tick with the outcomes of the one before, of members that are all quiet and as many as then.
+  // The same for a tick with the outcomes of the one before, where quiet(), of as many members as then.
   void repeat(Time tick) {
     begin(tick);
     count_again();
   }
 
   [[nodiscard]] const Rule& rule() const noexcept { return *rule_; }
+  // At the tick before, no member said yes or had a life. A life that has ended since left its answer.
+  [[nodiscard]] bool quiet() const noexcept { return quiet_; }
   [[nodiscard]] Lives& lives() noexcept { return lives_; }
   [[nodiscard]] const Lives& lives() const noexcept { return lives_; }
   [[nodiscard]] std::span<const Truth> outcomes() const noexcept { return outcomes_; }
@@ -135,7 +137,7 @@ class RuleRun {
   std::uint64_t recorded_at_ = 0;  // the version of the topology at the last that was recorded; of that one:
   std::uint32_t members_now_ = 0, known_now_ = 0, yes_now_ = 0;
   std::uint32_t repeats_ = 0;  // of outcomes_, which counts_ does not have yet
-  bool quiet_ = false;         // none says yes or has a life
+  bool quiet_ = false;         // as quiet(); false after a restore
   bool fired_ = false, answered_yes_ = false;
   Lives lives_;
   std::unique_ptr<Seldom> seldom_;

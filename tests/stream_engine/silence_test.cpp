@@ -350,3 +350,27 @@ TEST_CASE("a rule that freezes does not repeat while it has an alert, whose end 
   CHECK(engine.shard.counters().repeated > 0);
   CHECK(engine.shard.digests() == every.shard.digests());
 }
+
+TEST_CASE("an alert that ends without data no longer answers yes to a rule that reads it") {
+  const auto pack = SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua",
+                                   R"lua(
+      rule "hot" { per = "rank", every = "5s", shows = "hot", needs = { heat = signal "heat" { over = "10s" } },
+        evaluate = function(job) return job.heat:mean():above(50) end }
+      rule "any_hot" { per = "job", every = "5s", shows = "any", needs = { hot = finding "hot" },
+        evaluate = function(job) return job.hot:now():any("job") end })lua");
+  SmallJob engine{pack}, every{pack, nullptr, {.evaluate_all = true}};
+  for (SmallJob* log : {&engine, &every}) {
+    log->shard.observe({});
+    for (double s = 1; s < 60; ++s) {
+      EntryBuilder b;
+      const EntryBuilder::Value values[] = {{"heat", 90, {}, false}};
+      b.sample(SmallJob::at(s), EntryBuilder::rank(0), values);
+      log->consume(b, s);
+    }
+    log->beats(60, 3'000);
+    CHECK(log->collector.transitions.size() == 4);
+  }
+  CHECK(engine.shard.counters().repeated > 0);
+  CHECK(engine.collector.reported == every.collector.reported);
+  CHECK(engine.shard.digests() == every.shard.digests());
+}
