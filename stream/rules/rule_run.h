@@ -34,7 +34,7 @@ class RuleRun {
   }
 
   [[nodiscard]] const Rule& rule() const noexcept { return *rule_; }
-  // At the tick before, no member said yes or had a life. A life that has ended since left its answer.
+  // At the tick before, no member answered yes or had a life. A life that has ended since left its answer.
   [[nodiscard]] bool quiet() const noexcept { return quiet_; }
   [[nodiscard]] Lives& lives() noexcept { return lives_; }
   [[nodiscard]] const Lives& lives() const noexcept { return lives_; }
