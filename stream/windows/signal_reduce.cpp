@@ -1,5 +1,6 @@
 // Reads what a signal retains, as of a tick.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "stream/windows/signal_history.h"
@@ -165,8 +166,13 @@ Time SignalHistory::unchanged_until(const WindowSpec& window, TimeRange range) c
     const auto& closed = side.rows.closed();
     const RowGrid& grid = side.rows.grid();
     const Time newest = closed.empty() ? long_ago : grid.end(closed.last_number());
-    const Time reached = window.baseline() ? range.from - 2 * Panes<float>::rows_a_pane * grid.length : range.to;
-    if (newest > reached) return;
+    if (newest > range.to) return;
+    if (window.baseline()) {  // its panes stay where a restart has no rows
+      const auto& panes = *side.panes;
+      if (panes.after(panes.grid().through(range.from) - 2) == panes.after(std::numeric_limits<RowNumber>::max()))
+        until = never;
+      return;
+    }
     if (const auto* last = find_view(side.lasts, window)) {
       until = leaves(last->values.first_after(range.from));
       return;

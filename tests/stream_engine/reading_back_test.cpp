@@ -145,3 +145,24 @@ TEST_CASE("a restart after an end that came a minute late has no more rows than 
   CHECK(again.answers.at("hot") == log.answers.at("hot"));
   CHECK(again.digest() == log.digest());
 }
+
+TEST_CASE("a baseline of a signal that fell silent before a restart goes on losing its oldest values") {
+  const stream::LoadedPack pack =
+      SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua",
+                     R"lua(rule "hot" { per = "rank", every = "5s", summary = "Hot", shows = "rank {rank} is hot",
+          needs = { heat = signal "heat" { over = "20m", least = 1 } },
+          evaluate = function(job) return job.heat:mean():above(40) end })lua");
+  SmallJob log{pack}, again{pack};
+  for (int s = 1; s <= 400; ++s) {
+    EntryBuilder b;
+    const EntryBuilder::Value heat[] = {{"heat", s < 200 ? 0.0 : 60.0, {}, false}};
+    b.sample(SmallJob::at(s), EntryBuilder::rank(0), heat);
+    log.consume(b, s);
+  }
+  log.beats(400, 600);
+  const auto sections = log.shard.take_sections(true);
+  again.restore(log, sections, log.end());
+  log.beats(600, 2'000), again.beats(600, 2'000);
+  CHECK(log.collector.transitions.size() == 1);
+  CHECK(again.digest() == log.digest());
+}
