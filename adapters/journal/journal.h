@@ -35,8 +35,8 @@ class Writer {
   // be read, since the cap may have deleted the segments that hold them. Verbatim copies: a reader that had them knows
   // them by producer and sequence number, and passes over them.
   void carry(std::vector<std::vector<std::byte>> payloads);
-  // An error where the disk has no space for so many bytes more. What it has is kept for them; a file system that
-  // cannot do that is trusted.
+  // An error where the disk has no space for so many bytes more, or the process may not make its files so large. What
+  // there is is kept for them; a file system that cannot do that is trusted.
   stream::Result<void> reserve(std::uint64_t bytes);
   // On disk when it returns. Without `names` the directory's entry of a new segment is left for later.
   stream::Result<void> sync(bool names = true);

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -214,6 +215,9 @@ Result<Position> Writer::append(std::span<const std::byte> payload, Time arrival
 
 Result<void> Writer::reserve(std::uint64_t bytes) {
   const State& s = *state_;
+  rlimit largest{};  // the kernel holds write() to it, but not an fallocate() that keeps the size
+  if (::getrlimit(RLIMIT_FSIZE, &largest) == 0 && s.written + bytes > largest.rlim_cur)
+    return io_error("append to the journal in", s.directory.path(), EFBIG);
   while (::fallocate(s.file.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(s.written), static_cast<off_t>(bytes)) !=
          0) {
     if (errno == EOPNOTSUPP || errno == ENOSYS) return {};

@@ -47,6 +47,17 @@ TEST_CASE("space that the disk does not have is not reserved, and space that it 
   CHECK(::umount(directory.path().c_str()) == 0);
 }
 
+TEST_CASE("space beyond the size that the process may make a file is not reserved") {
+  TestDirectory directory;
+  auto writer = Writer::open(directory.path());
+  REQUIRE(writer);
+  const FullDisk full{8192};
+  CHECK(writer->reserve(4096));
+  const auto reserved = writer->reserve(1u << 20);
+  REQUIRE_FALSE(reserved);
+  CHECK(reserved.error().message.find("File too large") != std::string::npos);
+}
+
 TEST_CASE("what was appended is read back in order, with positions that lead from one to the next") {
   TestDirectory directory;
   auto writer = Writer::open(directory.path());
