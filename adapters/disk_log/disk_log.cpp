@@ -275,9 +275,12 @@ void DiskLog::look_for_room() {
   for (const auto& partition : partitions_) {
     const std::lock_guard lock{partition->mutex};
     if (room && partition->refused) room = static_cast<bool>(partition->writer.reserve(tried_bytes));
+    const std::lock_guard state{mutex_};
     if (room) partition->refused = false;
   }
   const std::lock_guard lock{mutex_};
+  // An append may have found no room since its partition was looked at.
+  for (const auto& partition : partitions_) room = room && !partition->refused;
   if (free < least_free_) stop_taking();
   else if (full_ && room) {
     full_.reset();

@@ -72,7 +72,8 @@ class DiskLog {
     const journal::OpenDirectory directory;
     std::mutex mutex;  // of the writer
     journal::Writer writer;
-    bool dirty = false, refused = false;  // refused: the last append found no room
+    bool dirty = false;
+    bool refused = false;  // the last append found no room; changed with both mutexes
     std::atomic<stream::Position> end, needed{};
   };
   DiskLog(DiskLogOptions options, journal::OpenDirectory directory, journal::File lock);
