@@ -136,33 +136,48 @@ double tick_cost(unsigned copies, bool scripted, unsigned ranks, unsigned warm) 
   return median(ticks) - median(others);
 }
 
-// A second of a job with the rules at their own periods: its samples and the beat after them, and the beat once nothing
-// has come for an hour.
+// What comes in the minute that begins with second `from`: of each second its messages, if the job is not silent, and
+// the beat. It is encoded outside the measured time; steps and times go on.
+std::vector<std::pair<std::vector<std::byte>, Time>> minute(const Load& load, unsigned from, bool silent = false) {
+  std::vector<std::pair<std::vector<std::byte>, Time>> messages;
+  for (unsigned s = from; s < from + 60; ++s) {
+    if (!silent)
+      for (auto& m : load.second_of(s))
+        messages.emplace_back(std::move(m), begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
+    messages.emplace_back(Load::beat(), begin + std::chrono::seconds{s + 1});
+  }
+  return messages;
+}
+
+Clock::duration consume(Engine& engine, const std::vector<std::pair<std::vector<std::byte>, Time>>& messages) {
+  const auto start = Clock::now();
+  for (const auto& [message, arrival] : messages) engine.consume(message, arrival);
+  return Clock::now() - start;
+}
+
+// A second of a job with the rules at their own periods, its samples with it, and one once nothing has come for an
+// hour. The clock is read once a minute: a read of it is a system call, and costs half of a quiet second.
 void second_of(unsigned ranks, unsigned warm) {
   Engine engine{load(shipped_files())};
   const Load load{ranks, gpu_signals, rank_signals};
   for (const auto& m : load.start()) engine.consume(m, begin);
-  const auto beat = Load::beat();
-  Clock::duration samples{}, steady{}, quiet{};
-  const unsigned measured = 600, silence = 3600;
-  for (unsigned s = 1; s <= warm + 2 * measured + silence; ++s) {
-    const bool silent = s > warm + measured;
-    if (s == warm + 1 || s == warm + measured + silence + 1) bench::start_counting();
-    if (s == warm + measured + 1) bench::stop_counting("steady");
-    const Time now = begin + std::chrono::seconds{s};
-    const auto messages = silent ? decltype(load.second_of(s)){} : load.second_of(s);
-    auto start = Clock::now();
-    for (const auto& m : messages) engine.consume(m, now + std::chrono::milliseconds{1});
-    if (s > warm && !silent) samples += Clock::now() - start;
-    start = Clock::now();
-    engine.consume(beat, now + std::chrono::seconds{1});
-    if (s > warm + measured + silence) quiet += Clock::now() - start;
-    else if (s > warm && !silent) steady += Clock::now() - start;
-  }
+  unsigned next = 1;
+  const auto run = [&](unsigned minutes, bool silent) {
+    Clock::duration spent{};
+    for (; minutes > 0; --minutes, next += 60) spent += consume(engine, minute(load, next, silent));
+    return spent;
+  };
+  const unsigned measured = 10, silence = 60;
+  run((warm + 59) / 60, false);
+  bench::start_counting();
+  const auto steady = run(measured, false);
+  bench::stop_counting("steady");
+  run(silence, true);
+  bench::start_counting();
+  const auto quiet = run(measured, true);
   bench::stop_counting("quiet");
-  fmt::print("a second of {} ranks in steady training, ticks and rows: {:.2f} us; the samples besides: {:.2f} us\n",
-             ranks, microseconds(steady) / measured, microseconds(samples) / measured);
-  fmt::print("a quiet second of {} ranks: {:.2f} us\n", ranks, microseconds(quiet) / measured);
+  fmt::print("a second of {} ranks in steady training: {:.2f} us\n", ranks, microseconds(steady) / measured / 60);
+  fmt::print("a quiet second of {} ranks: {:.2f} us\n", ranks, microseconds(quiet) / measured / 60);
 }
 
 void replay(unsigned ranks, unsigned seconds) {
@@ -170,20 +185,8 @@ void replay(unsigned ranks, unsigned seconds) {
   std::vector<std::vector<std::byte>> start = load_of.start();
   Engine engine{load(pack_files(1))};
   for (const auto& m : start) engine.consume(m, begin);
-  const auto beat = Load::beat();
   Clock::duration spent{};
-  // A minute of messages at a time is encoded outside the measured time; steps and times go on.
-  for (unsigned from = 1; from < seconds; from += 60) {
-    std::vector<std::pair<std::vector<std::byte>, Time>> minute;
-    for (unsigned s = from; s < from + 60; ++s) {
-      for (auto& m : load_of.second_of(s))
-        minute.emplace_back(std::move(m), begin + std::chrono::seconds{s} + std::chrono::milliseconds{1});
-      minute.emplace_back(beat, begin + std::chrono::seconds{s + 1});
-    }
-    const auto started = Clock::now();
-    for (const auto& [message, arrival] : minute) engine.consume(message, arrival);
-    spent += Clock::now() - started;
-  }
+  for (unsigned from = 1; from < seconds; from += 60) spent += consume(engine, minute(load_of, from));
   const double took = std::chrono::duration<double>(spent).count();
   fmt::print(
       "replay of {} s, {} ranks x 20 signals: {:.2f} s, {:.0f} x real time, {:.1f} M samples/s; {} transitions\n",
