@@ -70,7 +70,7 @@ struct Decoder::State {
   };
   std::shared_ptr<Names> names = std::make_shared<Names>();
   std::shared_ptr<const void> shown_names = names;  // as the entry gives them
-  std::vector<std::uint64_t> came;                  // hashes of lists of members that came, each at its place; 0: none
+  std::vector<std::uint64_t> came;                  // hashes of lists of members that came, each at its places; 0: none
   std::size_t unclaimed = 0;   // bytes of the message that no block has claimed yet: none is used twice
   std::size_t expandable = 0;  // members that can still be named without values
 
@@ -100,11 +100,15 @@ struct Decoder::State {
     expandable = most_members;
   }
 
-  // A list of members that comes again will probably come more often.
+  // A list of members that comes again will probably come more often. Each has two places, as lists that come in turn
+  // would take a single one from each other for ever.
   bool comes_again(std::uint64_t hash) {
     constexpr std::size_t places = 16'384;
     if (came.empty()) came.resize(places, 0);
-    return std::exchange(came[hash % places], hash) == hash;
+    std::uint64_t &one = came[hash % places], &other = came[(hash >> 32) % places];
+    if (one == hash || other == hash) return true;
+    one = other = hash;
+    return false;
   }
   bool claim(std::size_t wanted) {
     if (wanted > unclaimed) return false;

@@ -238,3 +238,24 @@ TEST_CASE("a warm decoder gives the same for the same message, whatever it read 
   }
   CHECK(in_words(**decoder.decode(message, {}, {}, at(1))) == first);
 }
+
+TEST_CASE("lists of members that come in turn are remembered, however many nodes send them") {
+  Decoder decoder;
+  const std::array value{EntryBuilder::Value{"x", 1, {}, false}};
+  const auto remembered = [&] {
+    int count = 0;
+    for (int node = 0; node < 4'096; ++node) {
+      EntryBuilder builder;
+      for (int gpu = 0; gpu < 8; ++gpu)
+        builder.sample(at(1), {stream::Level::gpu, 0, "n" + std::to_string(node), std::to_string(gpu)}, value);
+      const auto bytes = encode(builder.entry());
+      const auto entry = decoder.decode(bytes, {}, {}, at(1));
+      REQUIRE(entry);
+      count += (*entry)->samples.front().remembered;
+    }
+    return count;
+  };
+  CHECK(remembered() == 0);
+  CHECK(remembered() > 3'300);
+  CHECK(remembered() > 4'000);
+}
