@@ -140,6 +140,7 @@ void Decoder::State::read_constant(std::span<const std::byte> message,
 }
 
 void Decoder::State::remember(const flatbuffers::Table& root, const EnvelopeHead& head) {
+  if (size > MessageTemplates::longest) return;
   const bool only_samples =
       size_of(head.samples) == found.size() && !found.empty() &&
       size_of(head.lines) + size_of(head.events) + size_of(head.coverage) + size_of(head.controls) == 0;
