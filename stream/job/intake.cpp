@@ -87,12 +87,14 @@ std::optional<Slot> Intake::owner_slot(Level owner, const MemberKey& key) {
 
 void Intake::cover(std::string_view source, const MemberKey& key, Time arrival) {
   if (source.empty()) return;
-  if (const auto slot = topology_.slot(key)) coverage_.extend(source, key.level, *slot, arrival);
+  const auto slot = topology_.slot(key);
+  if (slot && !history_->rows_alone()) coverage_.extend(source, key.level, *slot, arrival);
 }
 
-void Intake::alive(const MemberKey& key, const Provenance& from) {
+void Intake::alive(std::string_view source, const MemberKey& key, const Provenance& from) {
   const auto slot = topology_.slot(key);
-  if (!slot) return;
+  if (!slot || history_->rows_alone()) return;
+  if (!source.empty()) coverage_.extend(source, key.level, *slot, from.arrival);
   history_->alive(key.level, *slot, from.arrival);
   if (cluster_ != nullptr) cluster_->see(key.level, {&*slot, 1}, from.arrival);
   carried(key.level, {&*slot, 1}, from);
@@ -324,8 +326,7 @@ void Intake::sample(SignalId id, const MemberKey& member, Time time, double numb
   write_following();
   ++counters_->samples;
   const SignalDefinition& definition = pack_->signals[id];
-  cover(source.empty() ? std::string_view{definition.source} : source, member, from.arrival);
-  alive(member, from);
+  alive(source.empty() ? std::string_view{definition.source} : source, member, from);
   if (!history_->wants(id) && id != step_) return;
   const Slot reporter = member.level == Level::rank ? topology_.slot(member).value_or(reserved_slot) : reserved_slot;
   value(id, owner_slot(definition.owner, member).value_or(no_slot), reporter, time, number, from, absent);

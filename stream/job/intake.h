@@ -69,8 +69,10 @@ class Intake {
               std::string_view source);
   // The member's slot among those that own a signal; nullopt: over a limit, or it has none.
   [[nodiscard]] std::optional<Slot> owner_slot(Level owner, const MemberKey& key);
+  // A source covers the member, which is alive where a record is about it. Where rows are all that is kept, either only
+  // learns the member.
   void cover(std::string_view source, const MemberKey& key, Time arrival);
-  void alive(const MemberKey& key, const Provenance& from);
+  void alive(std::string_view source, const MemberKey& key, const Provenance& from);
   // min(event time, arrival); what takes its place among points or events, and is older than 10 min, is placed at its
   // arrival.
   [[nodiscard]] Time placed(Time time, Time arrival, bool point, std::size_t values = 1);

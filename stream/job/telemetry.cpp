@@ -98,8 +98,7 @@ void Telemetry::gap(Time from, Time to) {
 
 void Telemetry::take(const LineRecord& l, Provenance& from) {
   ++counters_->lines;
-  intake_.cover(l.source.empty() ? "log" : l.source, l.member, from.arrival);
-  intake_.alive(l.member, from);
+  intake_.alive(l.source.empty() ? "log" : l.source, l.member, from);
   LineRecord record = l;
   record.time = intake_.placed(l.time, from.arrival, true);
   // What this line completes may be of earlier ones.
@@ -185,8 +184,7 @@ void Telemetry::signal_event(const EventRecord& event, Provenance& from) {
     return;
   }
   const SignalDefinition& definition = runtime_->pack()->signals[*id];
-  intake_.cover(event.source.empty() ? std::string_view{definition.source} : event.source, event.member, from.arrival);
-  intake_.alive(event.member, from);
+  intake_.alive(event.source.empty() ? std::string_view{definition.source} : event.source, event.member, from);
   if (!history_->wants(*id)) return;
   const auto slot = intake_.owner_slot(definition.owner, event.member);
   if (!slot) {
