@@ -130,6 +130,8 @@ class Intake {
     };
     std::vector<Owners> owners;
     std::uint64_t without = 0;  // members over a limit
+    // The one that came after it, among those that are known: producers repeat their messages in one order.
+    std::pair<const std::string, Membership>* after = nullptr;
   };
   struct TextHash {
     using is_transparent = void;

@@ -120,6 +120,7 @@ Intake::Known<Intake::Membership>::value_type& Intake::remembered(const SampleBl
                             block.membership.size() + columns * sizeof(Slot) * block.members.size();
   if (membership_bytes_ + bytes > room) {
     write_following();
+    for (auto& known : memberships_) known.second.after = nullptr;  // it may be among those that go
     earlier_memberships_ = std::exchange(memberships_, {});
     membership_bytes_ = 0;
   }
@@ -135,7 +136,10 @@ Intake::Membership& Intake::membership_of(const SampleBlock& block) {
     passing_.version = 0;
   } else {
     if (recent_membership_ == nullptr || recent_membership_->first != block.membership) {
-      recent_membership_ = &remembered(block);
+      auto* const before = recent_membership_;
+      auto* const after = before == nullptr ? nullptr : before->second.after;
+      recent_membership_ = after != nullptr && after->first == block.membership ? after : &remembered(block);
+      if (before != nullptr) before->second.after = recent_membership_;
     }
     membership = &recent_membership_->second;
   }
