@@ -14,9 +14,9 @@ constexpr Duration between_parts = std::chrono::milliseconds{100};  // takes, wh
 // What a section costs besides what the shard writes of it, as so many bytes written: parts are lent, for each rule and
 // window.
 constexpr std::size_t cost_of_section = 32u << 10;
-// After so many values, which take two seconds to judge again, a subject is saved so many times sooner.
-constexpr std::size_t many_values = 32u << 20;
-constexpr int busy_save = 4;
+// After so many values, which take a second to judge again, a subject is saved so many times sooner.
+constexpr std::size_t many_values = 16u << 20;
+constexpr int busy_save = 8;
 constexpr int first_save = 60;  // a new subject's first section comes so many times sooner: within seconds
 constexpr std::size_t most_ahead =
     4;  // packs that are held compiled before they come into force: a source may be minutes behind
