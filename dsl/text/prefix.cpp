@@ -211,9 +211,11 @@ bool take_form(Cursor& cursor, std::string_view form) {
   for (const char part : form) {
     const std::size_t begin = c.at;
     if (part == 'L') {
-      for (const std::string_view level : levels)
-        if (c.rest.substr(begin).starts_with(level) && !letter(c.peek(level.size()))) c.at = begin + level.size();
-      if (c.at == begin) return false;
+      const auto level = std::ranges::find_if(levels, [&](std::string_view known) {
+        return known.front() == c.peek() && c.rest.substr(begin).starts_with(known) && !letter(c.peek(known.size()));
+      });
+      if (level == std::end(levels)) return false;
+      c.at += level->size();
     } else if (part == 'N') {
       while (name(c.peek()) && c.at < begin + 80) ++c.at;
       if (c.at == begin) return false;

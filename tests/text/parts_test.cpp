@@ -143,6 +143,7 @@ TEST_CASE("prefixes of launchers and loggers are read through to the body and th
   CHECK(read("(VllmWorker rank=3 pid=71) INFO") == Read{3, "INFO"});
   CHECK(read("(RayTrainWorker pid=4009, ip=10.0.0.7) hello") == Read{-1, "hello"});
   CHECK(read("2026-02-03 04:05:06.123 | INFO     | __main__:<module>:35 - hello") == Read{-1, "hello"});
+  CHECK(read("2026-02-03 04:05:06.123 | WARNING  | __main__:<module>:35 - hello") == Read{-1, "hello"});
   CHECK(read("2026-02-03 04:05:06,123 - trainer.loop - WARNING - hello") == Read{-1, "hello"});
   CHECK(read("2026-02-03 04:05:06,123 - INFO - trainer - hello") == Read{-1, "hello"});
   CHECK(read("[2026-02-03 04:05:06,123][__main__][INFO] - hello") == Read{-1, "hello"});
