@@ -76,11 +76,10 @@ bool Evaluator::State::keep(NodeId id, const NodeStep& of) {
     std::copy_n(fresh.begin(), n, kept.begin());
     return true;
   };
-  const bool column_changed = of.has_column() && store(values.column(of), fresh_column),
-             changed = of.shape == Shape::mask ? store(values.mask(of), fresh_mask) : column_changed;
+  const bool changed = of.has_column() ? store(values.column(of), fresh_column) : store(values.mask(of), fresh_mask);
   valued.add(id);
   fresh_constant ? constant.add(id) : constant.remove(id);
-  if (column_changed || changed) written_out.remove(id);
+  if (changed) written_out.remove(id);
   return changed;
 }
 
@@ -158,7 +157,9 @@ std::uint64_t Evaluator::computed() const noexcept { return state_->computed; }
 const Graph& Evaluator::graph() const noexcept { return *state_->graph; }
 
 Column Evaluator::column(NodeId id) const {
-  return state_->flattened(id) && graph().step(id).has_column() ? Column{state_->column(id)} : Column{};
+  if (!state_->flattened(id)) return {};
+  const NodeStep& of = graph().step(id);
+  return of.has_column() ? Column{state_->column(id)} : of.mask_of_window() ? state_->compared(id) : Column{};
 }
 
 Mask Evaluator::mask(NodeId id) const {

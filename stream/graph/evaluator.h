@@ -64,8 +64,10 @@ class Evaluator {
   void run_with_needs(NodeId node);  // one node, and its arguments that are not known yet
   [[nodiscard]] const Graph& graph() const noexcept;
   [[nodiscard]] std::uint64_t computed() const noexcept;  // how many nodes so far
-  [[nodiscard]] Column column(NodeId id) const;           // after run; empty for a node that did not run at this tick
-  [[nodiscard]] Mask mask(NodeId id) const;               // of a node that is computed in place: until the next call
+  // After run; empty for a node that did not run at this tick. What a mask of a window compares, or a mask that is
+  // computed in place, lasts until the next call.
+  [[nodiscard]] Column column(NodeId id) const;
+  [[nodiscard]] Mask mask(NodeId id) const;
   // The value of a slot of `level` in a node of the same or a containing level; absent, or unknown, where nothing
   // contains it.
   [[nodiscard]] double number_at(NodeId id, Level level, Slot slot) const;

@@ -103,6 +103,16 @@ void Evaluator::State::compare_window(const NodeStep& of) {
   compare({fresh_column.data()}, limit, fresh_mask.data(), n);
 }
 
+// Few ask for it, so it is made again.
+Column Evaluator::State::compared(NodeId id) {
+  const Node& node = (*graph)[id];
+  const std::size_t n = values.members(node.type.level);
+  if (numbers.size() < n) numbers.resize(n), truths.resize(n);
+  const auto column = std::span{numbers}.first(n);
+  if (leaves->reduce(node, *node.attributes.window, {}, column)) std::fill(column.begin() + 2, column.end(), column[1]);
+  return column;
+}
+
 // Where the members of all arguments are constant, so are those of the result.
 void Evaluator::State::member_by_member(NodeId id, const NodeStep& of, std::size_t n) {
   fresh_constant = n > 2 && constant_arguments(of);

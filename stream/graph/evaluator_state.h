@@ -93,6 +93,7 @@ struct Evaluator::State {
   void join(const NodeStep& of, Truth* mask, std::size_t n);
   Mask mask_in_place(NodeId id);  // all members, until the next node is computed
   void spread(const NodeStep& of);
+  Column compared(NodeId id);  // the column that a mask of a window is made of
   void reduce(NodeId id, const NodeStep& of);
 
   // An argument, with one value for all members or values of n members; a mask in place is computed now.

@@ -142,12 +142,11 @@ struct NodeStep {
   Source source = Source::arguments;
   std::uint8_t arity = 0;
   bool in_place = false;  // computed by the one node that reads it: has no values of its own
-  // Its number among the nodes that have a reading; of its level that have a column, or a mask. A mask of a window has
-  // a column too, of which it is made.
+  // Its number among the nodes that have a reading; of its level that have a column, or a mask.
   std::uint32_t reading = 0, column = 0, mask = 0;
   std::uint32_t grouping = 0;  // of one that folds members: the number of its Grouping
   [[nodiscard]] bool mask_of_window() const noexcept { return source == Source::window && shape == Shape::mask; }
-  [[nodiscard]] bool has_column() const noexcept { return shape == Shape::column || mask_of_window(); }
+  [[nodiscard]] bool has_column() const noexcept { return shape == Shape::column; }
   [[nodiscard]] bool has_mask() const noexcept { return shape == Shape::mask && !in_place; }
   std::array<NodeId, most_arguments> arguments{};
   std::array<MaskForm, most_arguments> forms{};
