@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -22,10 +25,25 @@ class Leaves {
   // written.
   struct Reading {
     static constexpr std::uint16_t no_zeros = 0xFFFF, of_finding = 0xFFFE;
-    Time from = never, until = never;      // time alone changes nothing at the ticks in [from, until)
+    Time from = never;
+    std::uint32_t lasting = 0;             // time alone changes nothing so long, in units of 2^20 ns; at most 52 days
     std::uint32_t content = 0, zeros = 0;  // versions, as far as they fit: of the signal, and of the column of zeros
-    std::uint32_t signal = 0;              // of a finding, its number
+    std::uint16_t signal = 0;              // of a finding, the number of its node
     std::uint16_t zeros_of = no_zeros;     // the number of that column
+
+    // It is of this tick, and time alone changes nothing at the ticks before `until`.
+    void lasts(Time tick, Time until) noexcept {
+      from = tick;
+      const std::uint64_t units = until > tick ? since(until) >> unit_bits : 0;
+      lasting = static_cast<std::uint32_t>(std::min<std::uint64_t>(units, std::numeric_limits<std::uint32_t>::max()));
+    }
+    [[nodiscard]] bool lasts_to(Time tick) const noexcept { return since(tick) < std::uint64_t{lasting} << unit_bits; }
+
+   private:
+    static constexpr int unit_bits = 20;
+    [[nodiscard]] std::uint64_t since(Time time) const noexcept {
+      return static_cast<std::uint64_t>(nanoseconds(time)) - static_cast<std::uint64_t>(nanoseconds(from));
+    }
   };
   virtual Reading reading(const Node&, const WindowSpec&) { return {}; }
   virtual Reading reading_of_finding(const Node&) { return {}; }

@@ -1,5 +1,6 @@
 // What a rule reads of other rules: their answers.
 #include <algorithm>
+#include <limits>
 
 #include "stream/rules/judge.h"
 
@@ -8,9 +9,10 @@ namespace tocsin::stream {
 Leaves::Reading Judge::reading_of_finding(const Node& node) {
   Reading reading;
   const auto id = static_cast<std::size_t>(&node - &graph()[NodeId{0}]);
-  if (node.op != Op::f_now || id >= pack_->graph->size()) return reading;
+  if (node.op != Op::f_now || id >= pack_->graph->size() || id > std::numeric_limits<std::uint16_t>::max())
+    return reading;
   reading.zeros_of = Reading::of_finding;
-  reading.signal = static_cast<std::uint32_t>(id);
+  reading.signal = static_cast<std::uint16_t>(id);
   reading.from = moment_.tick;
   return reading;
 }

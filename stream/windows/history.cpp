@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "stream/values/prefetch.h"
@@ -209,15 +210,15 @@ Leaves::Reading History::reading(const Node& reduction, const WindowSpec& window
   if (window.span == WindowSpec::Span::earlier || moment.attempt_end != never || (op == Op::w_age && !unseen) ||
       op == Op::w_interval || op == Op::w_rate || op == Op::w_time_to || !wants(window.signal))
     return reading;
+  if (window.signal > SignalId{std::numeric_limits<std::uint16_t>::max()}) return reading;
   const TimeRange range = time_range(window, moment.tick, moment.attempt_start);
-  reading.from = moment.tick;
-  reading.signal = static_cast<std::uint32_t>(window.signal);
+  reading.signal = static_cast<std::uint16_t>(window.signal);
   if (signal != nullptr) reading.content = static_cast<std::uint32_t>(signal->version());
-  if (op == Op::w_age) return reading.until = never, reading;
-  if (signal != nullptr) reading.until = signal->unchanged_until(window, range);
+  if (op == Op::w_age) return reading.lasts(moment.tick, never), reading;
+  Time until = signal == nullptr ? never : signal->unchanged_until(window, range);
   const bool full = timed && window.full;
-  if (full && range.from < moment.attempt_start)
-    reading.until = std::min(reading.until, moment.attempt_start + window.over);
+  if (full && range.from < moment.attempt_start) until = std::min(until, moment.attempt_start + window.over);
+  reading.lasts(moment.tick, until);
   const SignalDefinition& definition = s.table[window.signal];
   if (!counts_nothing(op, window) && !(full && !definition.source.empty())) return reading;
   const std::uint32_t zeros_of = s.zeros.column(definition, window);
@@ -229,7 +230,7 @@ Leaves::Reading History::reading(const Node& reduction, const WindowSpec& window
 
 bool History::same(const Leaves::Reading& reading, const Moment& moment, const SourceCoverage& coverage) {
   State& s = *state_;
-  if (moment.tick < reading.from || moment.tick >= reading.until || moment.attempt_end != never) return false;
+  if (!reading.lasts_to(moment.tick) || moment.attempt_end != never) return false;
   s.see_early(moment.now);
   const SignalHistory* const signal = s.find(static_cast<SignalId>(reading.signal));
   if (reading.content != (signal == nullptr ? 0 : static_cast<std::uint32_t>(signal->version()))) return false;

@@ -131,7 +131,7 @@ class DrawnLeaves : public Leaves {
   std::uint64_t since(std::uint32_t signal) const { return signal % 3 == 0 ? tick : tick - tick % 3; }
   Reading reading(const Node&, const WindowSpec& window) override {
     Reading reading;
-    reading.signal = static_cast<std::uint32_t>(window.signal);
+    reading.signal = static_cast<std::uint16_t>(window.signal);
     reading.content = static_cast<std::uint32_t>(since(window));
     return reading;
   }
