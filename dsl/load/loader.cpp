@@ -120,6 +120,7 @@ struct Load {
     for (const stream::NodeId node : of_scripts) read.push_back(now.at(node));
     each_read_node([&](const stream::NodeId& node) { read.push_back(node); });
     graph->compute_in_place(read);
+    pack->order(*graph);
   }
   void each_node(auto&& visit) {
     for (stream::Rule& rule : pack->rules)

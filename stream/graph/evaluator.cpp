@@ -18,7 +18,7 @@ void Evaluator::State::resize() {
     nodes = graph->size();
     for (NodeSet* set : {&valued, &constant, &written_out, &ready}) set->resize(nodes);
     dirty.resize(nodes, true);
-    readings.resize(graph->numbered().readings), groups.resize(graph->groupings().size());
+    readings.resize(numbered().readings), groups.resize(graph->groupings().size());
   }
   const std::uint64_t known = leaves->texts();
   if (moved || known != texts) {
@@ -32,7 +32,15 @@ void Evaluator::State::resize() {
       if (values.members(of.level) != topology->size(of.level)) valued.remove(id);
     }
   }
-  if (moved || grown) values.fit(graph->numbered(), *topology);
+  if (moved || grown) values.fit(numbered(), *topology);
+}
+
+void Evaluator::State::take_room() {
+  if (all) return;
+  resize();
+  all = true;
+  readings.resize(numbered().readings);
+  values.fit(numbered(), *topology);
 }
 
 void Evaluator::State::visit(NodeId id) {
@@ -108,9 +116,12 @@ void Evaluator::forget_above(std::size_t mark) {
   state.nodes = std::min(state.nodes, mark);
 }
 
+void Evaluator::take_room() { state_->take_room(); }
+
 void Evaluator::run(std::span<const NodeId> nodes) {
   State& state = *state_;
   state.resize();
+  state.take_room();
   for (const NodeId id : nodes) {
     if (state.ready.has(id)) continue;
     state.ready.add(id);

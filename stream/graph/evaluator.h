@@ -77,9 +77,10 @@ class Evaluator {
   void forget();  // computes everything again at the next run
   void forget_above(
       std::size_t mark);  // drops the nodes from here on: they were truncated, and others may get their ids
-  void run(std::span<const NodeId> nodes);  // in the order of evaluation; skips those that are known
-  void run(const FewNodes& nodes);
-  void run_with_needs(NodeId node);  // one node, and its arguments that are not known yet
+  void take_room();       // for all nodes, and not only those that the graph numbers first
+  void run(std::span<const NodeId> nodes);  // in the order of evaluation; skips those that are known. Takes that room
+  void run(const FewNodes& nodes);          // the same for nodes that have room
+  void run_with_needs(NodeId node);         // one node, and its arguments that are not known yet
   [[nodiscard]] const Graph& graph() const noexcept;
   [[nodiscard]] std::uint64_t computed() const noexcept;  // how many nodes so far
   // After run; empty for a node that did not run at this tick. What a mask of a window compares, or a mask that is

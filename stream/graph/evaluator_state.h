@@ -34,6 +34,7 @@ struct Evaluator::State {
   std::vector<GroupsAt> groups;  // by number, as the next
   std::vector<Leaves::Reading> readings;
   std::size_t nodes = 0;       // of the graph, when there was last room for them
+  bool all = false;            // there is room for the values of all, and not only of those that are numbered first
   NodeSet valued;              // have the values of some tick
   NodeSet constant;            // all members but the first have one value
   NodeSet written_out;         // of these, those that hold it for all members, and not for the first two only
@@ -73,7 +74,12 @@ struct Evaluator::State {
     flatten(id);
     return true;
   }
+  // What there is room for.
+  [[nodiscard]] const Graph::Numbered& numbered() const noexcept {
+    return all ? graph->numbered() : graph->numbered_first();
+  }
   void resize();
+  void take_room();
   // What decides whether a node is computed, and what it may be compared with.
   [[gnu::always_inline]] void prefetch(NodeId id) const noexcept {
     const NodeStep& of = graph->step(id);
@@ -87,13 +93,13 @@ struct Evaluator::State {
   void write(NodeId id, const NodeStep& of, std::size_t n);
   void leaf(NodeId id, const NodeStep& of);
   void compare_window(const NodeStep& of);
+  Column compared(NodeId id);  // the column that a mask of a window is made of
   void member_by_member(NodeId id, const NodeStep& of, std::size_t n);
   [[nodiscard]] bool constant_arguments(const NodeStep& of);
   void write_members(NodeId id, const NodeStep& of, double* column, Truth* mask, std::size_t n);
   void join(const NodeStep& of, Truth* mask, std::size_t n);
   Mask mask_in_place(NodeId id);  // all members, until the next node is computed
   void spread(const NodeStep& of);
-  Column compared(NodeId id);  // the column that a mask of a window is made of
   void reduce(NodeId id, const NodeStep& of);
 
   // An argument, with one value for all members or values of n members; a mask in place is computed now.

@@ -266,8 +266,18 @@ void Graph::compute_in_place(std::span<const NodeId> roots) {
       std::ranges::replace(users_[static_cast<std::size_t>(argument)], static_cast<NodeId>(i), reader);
     users = {reader};
   }
-  numbered_ = {};
-  for (NodeStep& step : steps_) number(step);
+  number_first({});
+}
+
+void Graph::number_first(std::span<const NodeId> nodes) {
+  std::vector<bool> first(steps_.size(), nodes.empty());
+  for (const NodeId id : nodes) first[static_cast<std::size_t>(id)] = true;
+  numbered_ = {}, first_.reset();
+  for (std::size_t i = 0; i < steps_.size(); ++i)
+    if (first[i]) number(steps_[i]);
+  if (!nodes.empty()) first_ = numbered_;
+  for (std::size_t i = 0; i < steps_.size(); ++i)
+    if (!first[i]) number(steps_[i]);
 }
 
 }  // namespace tocsin::stream

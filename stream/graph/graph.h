@@ -197,6 +197,9 @@ class Graph {
     std::array<std::uint32_t, level_count> columns{}, masks{};
   };
   [[nodiscard]] const Numbered& numbered() const noexcept { return numbered_; }
+  // Of those that are numbered first: an attempt that evaluates no others has no values of others.
+  [[nodiscard]] const Numbered& numbered_first() const noexcept { return first_ ? *first_ : numbered_; }
+  void number_first(std::span<const NodeId> nodes);
   // By number; the nodes of many rules share few.
   [[nodiscard]] std::span<const Grouping> groupings() const noexcept { return groupings_; }
 
@@ -234,6 +237,7 @@ class Graph {
   std::vector<std::vector<NodeId>> users_;
   NodeSet leaves_;
   Numbered numbered_;
+  std::optional<Numbered> first_;  // none: all are
   std::vector<Grouping> groupings_;
   std::vector<std::string> keys_;  // of each node, to remove it from by_key_
   std::unordered_map<std::string, NodeId> by_key_;

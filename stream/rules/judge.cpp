@@ -159,6 +159,7 @@ void Judge::evaluate(RuleIndex index, RuleRun& run) {
   if (rule.scripted) {
     if (!evaluate_script(index, rule, run)) outcomes_.assign(facts_.topology.size(rule.per), Truth::unknown);
   } else {
+    if (!rule.often) evaluator_.take_room();
     evaluator_.run(rule.hot_set);
     take_outcomes(rule.answer, rule);
     std::vector<std::pair<std::size_t, NodeId>> writes;

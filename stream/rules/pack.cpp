@@ -11,8 +11,8 @@ namespace tocsin::stream {
 void Rule::fields(auto& self, auto& archive) {
   auto& [name, family, summary, file, line, source_hash, severity, severities, runbook, owner, mode, scope, per, every,
          fire, clear, yields_to, findings, jobs, peers, params, state, signals, needs, settle, depth, yield_depth,
-         scripted, answer, hot, hot_set, cold, outputs, locals, who, causes, actions, shows, yielding, name_hash] =
-      self;
+         scripted, answer, hot, hot_set, cold, outputs, locals, who, causes, actions, shows, yielding, name_hash,
+         often] = self;
   archive(1, name), archive(2, family), archive(3, summary), archive(4, file), archive(5, line),
       archive(6, source_hash), archive(7, severity), archive(8, severities), archive(9, runbook), archive(10, owner),
       archive(11, mode), archive(12, scope), archive(13, per), archive(14, every), archive(15, fire),
@@ -21,7 +21,7 @@ void Rule::fields(auto& self, auto& archive) {
       archive(26, depth), archive(27, yield_depth), archive(28, scripted), archive(29, answer), archive(30, hot),
       archive(31, cold), archive(32, outputs), archive(33, locals), archive(34, who), archive(35, causes),
       archive(36, actions), archive(37, shows);
-  (void)hot_set, (void)yielding, (void)name_hash;
+  (void)hot_set, (void)yielding, (void)name_hash, (void)often;
 }
 
 void Pack::save(Writer& out) const {
@@ -32,18 +32,32 @@ void Pack::load(Reader& in) {
   in(1, signals);
   auto loaded = std::make_unique<Graph>(signals);
   in(2, *loaded), in(3, rules), in(4, verdict), in(5, hash), in(6, alert_limit);
-  graph = std::move(loaded);
   derive();
+  order(*loaded);
+  graph = std::move(loaded);
 }
 
 void Pack::derive() {
   for (Rule& rule : rules) {
     rule.hot_set = FewNodes{rule.hot}, rule.name_hash = hash_text(rule.name);
     rule.yielding.clear();
+    const auto often = [this](const Trigger& trigger) {
+      const auto signal = static_cast<std::size_t>(trigger.signal);
+      const bool of_events = signal < signals.size() && signals[trigger.signal].kind == SignalKind::event;
+      return trigger.kind == Trigger::Kind::period || (trigger.kind == Trigger::Kind::record && !of_events);
+    };
+    rule.often = rule.scope != Scope::cluster && std::ranges::any_of(rule.every, often);
   }
   for (std::size_t i = 0; i < rules.size(); ++i)
     for (const RuleIndex parent : rules[i].yields_to)
       rules[static_cast<std::size_t>(parent)].yielding.push_back(static_cast<RuleIndex>(i));
+}
+
+void Pack::order(Graph& of) const {
+  std::vector<NodeId> often;
+  for (const Rule& rule : rules)
+    if (rule.often) often.insert(often.end(), rule.hot.begin(), rule.hot.end());
+  of.number_first(often);
 }
 
 bool allows(const std::vector<std::string>& patterns, const std::string* value) {

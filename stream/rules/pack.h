@@ -166,6 +166,7 @@ struct Rule {
   // By Pack::derive():
   std::vector<RuleIndex> yielding;  // the rules that yield to it
   std::uint64_t name_hash = 0;
+  bool often = false;  // most jobs evaluate it: not one for the end or of events alone, nor of the cluster
 
   static void fields(auto& self, auto& archive);
 
@@ -205,6 +206,8 @@ struct Pack {
 
   // Once the rules are complete: what they have that follows from the rest.
   void derive();
+  // Once the nodes are, too: those of rules that are evaluated often are numbered first.
+  void order(Graph& of) const;
   // All but the scripts and the text.
   void save(Writer& out) const;
   void load(Reader& in);  // into an empty pack, which stays where it is: its graph refers to its signals
