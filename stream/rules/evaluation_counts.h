@@ -35,9 +35,9 @@ class EvaluationCounts {
  private:
   void store_each();
 
+  std::unique_ptr<std::vector<Counts>> each_;  // null: first_ and others_ are all
   Counts first_, others_;
   std::uint32_t members_ = 0;
-  std::unique_ptr<std::vector<Counts>> each_;  // null: first_ and others_ are all
 };
 
 }  // namespace tocsin::stream

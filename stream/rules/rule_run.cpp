@@ -40,44 +40,46 @@ void RuleRun::keep_answers(Time tick) {
 }
 
 void RuleRun::count(std::span<const Truth> outcomes, std::span<const std::uint8_t> existing) {
-  if (repeats_ > 0) counts_.add(outcomes_, repeats_);
+  if (repeats_ > 0) counts_.add(this->outcomes(), repeats_);
   repeats_ = 1;
-  outcomes_.assign(outcomes.begin(), outcomes.end());
+  outcomes_.assign(outcomes);
   std::size_t known_now = 0, yes = 0, members = 0;
-  for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-    const std::uint8_t known = outcomes_[i] != Truth::unknown ? 1 : 0, member = existing[i];
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const std::uint8_t known = outcomes[i] != Truth::unknown ? 1 : 0, member = existing[i];
     members += member;
     known_now += known & member;
-    yes += (outcomes_[i] == Truth::yes ? 1 : 0) & member;
+    yes += (outcomes[i] == Truth::yes ? 1 : 0) & member;
   }
   known_now_ = static_cast<std::uint32_t>(known_now), members_now_ = static_cast<std::uint32_t>(members);
-  yes_now_ = static_cast<std::uint32_t>(yes);
+  yes_now_ = yes != 0;
   known_sum_ += known_now;
   evaluated_sum_ += members;
 }
 
 bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology& topology) {
-  const bool same = recorded_at_ == topology.version() && equal(outcomes, outcomes_);
+  const auto version = static_cast<std::uint32_t>(topology.version());
+  const bool same = recorded_at_ == version && equal(outcomes, this->outcomes());
   if (same && quiet_) return repeat(tick), false;
   begin(tick);
   const auto existing = topology.existing(rule_->per);
-  const std::vector<Truth> before =
-      seldom_ && !seldom_->answers.empty() ? std::exchange(seldom_->answers, {}) : outcomes_;
+  const std::vector<Truth> before = seldom_ && !seldom_->answers.empty()
+                                        ? std::exchange(seldom_->answers, {})
+                                        : std::vector<Truth>(outcomes_.all().begin(), outcomes_.all().end());
   if (same) count_again();
   else count(outcomes, existing);
-  recorded_at_ = topology.version();
-  const bool any_yes = yes_now_ != 0;
-  quiet_ = !any_yes && lives_.empty();
+  recorded_at_ = version;
+  quiet_ = !yes_now_ && lives_.empty();
   if (quiet_) {
-    if (!equal(outcomes_, before)) unchanged_since_ = tick;
+    if (!equal(outcomes, before)) unchanged_since_ = tick;
     return false;
   }
-  answered_yes_ |= any_yes;
+  answered_yes_ |= yes_now_;
   Seldom& seldom = this->seldom();
-  std::vector<Truth>& answers = seldom.answers = outcomes_;
+  std::vector<Truth>& answers = seldom.answers;
+  answers.assign(outcomes.begin(), outcomes.end());
 
-  if (any_yes) {
-    const std::string_view bytes{reinterpret_cast<const char*>(outcomes_.data()), outcomes_.size()};
+  if (yes_now_) {
+    const std::string_view bytes{reinterpret_cast<const char*>(outcomes.data()), outcomes.size()};
     constexpr auto yes = static_cast<char>(Truth::yes);  // few say it
     for (std::size_t slot = bytes.find(yes); slot != bytes.npos; slot = bytes.find(yes, slot + 1))
       if (existing[slot]) lives_[static_cast<Slot>(slot)];
@@ -85,7 +87,7 @@ bool RuleRun::record(Time tick, std::span<const Truth> outcomes, const Topology&
 
   for (auto it = lives_.begin(); it != lives_.end();) {
     auto& [slot, life] = *it;
-    const Truth outcome = slot < outcomes_.size() ? outcomes_[slot] : Truth::unknown;
+    const Truth outcome = slot < outcomes.size() ? outcomes[slot] : Truth::unknown;
     life.streak.add(tick, outcome, rule_->fire, rule_->clear);
     if (outcome != Truth::unknown) life.last_known = tick;
     if (outcome == Truth::yes && life.first == never) life.first = tick;
@@ -182,7 +184,7 @@ void RuleRun::adopt(RuleRun&& old) {
 
 void RuleRun::fields(auto& self, auto& archive) {
   auto& seldom = self.seldom();
-  archive(2, self.outcomes_), archive(4, seldom.earlier_answers), archive(7, seldom.ever);
+  archive(4, seldom.earlier_answers), archive(7, seldom.ever);
   archive(9, seldom.held), archive(10, self.ticks_), archive(11, self.known_sum_), archive(12, self.evaluated_sum_);
   archive(13, self.last_tick_), archive(14, self.last_interval_), archive(15, self.fired_),
       archive(16, self.answered_yes_);
@@ -193,6 +195,7 @@ void RuleRun::fields(auto& self, auto& archive) {
 constexpr Tag state_tag = 8;  // by name: the next pack's rule can have other fields
 
 void RuleRun::save(Writer& out) const {
+  out(2, outcomes());
   fields(*this, out);
   lives_.save_as(1, out);
   if (!seldom().answers.empty()) out(3, seldom().answers);
@@ -203,9 +206,10 @@ void RuleRun::save(Writer& out) const {
 }
 
 void RuleRun::load(Reader& in) {
+  outcomes_.assign(in.get<std::vector<Truth>>(2));
   fields(*this, in);
   lives_.load_as(1, in);
-  if (auto answers = in.get<std::vector<Truth>>(3); answers != outcomes_) seldom().answers = std::move(answers);
+  if (auto answers = in.get<std::vector<Truth>>(3); !equal(answers, outcomes())) seldom().answers = std::move(answers);
   counts_.set(in.get<std::vector<std::uint32_t>>(5), in.get<std::vector<std::uint32_t>>(6));
   in(23, counts_);
   unchanged_since_ = last_tick_;

@@ -11,6 +11,7 @@
 
 #include "stream/rules/evaluation_counts.h"
 #include "stream/rules/life.h"
+#include "stream/rules/outcomes.h"
 #include "stream/rules/pack.h"
 #include "stream/topology/topology.h"
 #include "stream/values/archive.h"
@@ -38,7 +39,7 @@ class RuleRun {
   [[nodiscard]] bool quiet() const noexcept { return quiet_; }
   [[nodiscard]] Lives& lives() noexcept { return lives_; }
   [[nodiscard]] const Lives& lives() const noexcept { return lives_; }
-  [[nodiscard]] std::span<const Truth> outcomes() const noexcept { return outcomes_; }
+  [[nodiscard]] std::span<const Truth> outcomes() const noexcept { return outcomes_.all(); }
   // After fire and clear, as of the last tick at or before `tick`; unknown before the first.
   [[nodiscard]] std::span<const Truth> answers(Time tick) const;
   // answers() are the same for each tick from this one on.
@@ -53,7 +54,7 @@ class RuleRun {
   [[nodiscard]] double known_share() const;  // of its members' evaluations
   [[nodiscard]] bool mostly_known() const { return known_share() >= 0.9; }
   [[nodiscard]] std::size_t members_seen() const noexcept {
-    return outcomes_.size() - (rule_->per == Level::rank && !outcomes_.empty());
+    return outcomes_.size() - (rule_->per == Level::rank && outcomes_.size() != 0);
   }
   // No member's outcome was known at the last tick, as where there are none.
   [[nodiscard]] bool undecided() const noexcept { return ticks_ > 0 && known_now_ == 0; }
@@ -62,7 +63,7 @@ class RuleRun {
 
   // Brings into the cache what an evaluation changes: that of thousands of jobs is not there.
   void prefetch() const noexcept { prefetch_object(*this); }
-  void prefetch_outcomes() const noexcept { __builtin_prefetch(outcomes_.data()); }
+  void prefetch_outcomes() const noexcept { __builtin_prefetch(outcomes().data()); }
 
   // Answers are stored for this long, for dependent rules whose ticks run later than its own.
   void keep_answers_for(Duration span) { seldom().answer_memory = std::max(seldom().answer_memory, span); }
@@ -119,7 +120,7 @@ class RuleRun {
   }
   // After fire and clear; while all members are quiet, they are the outcomes.
   [[nodiscard]] std::span<const Truth> answers_now() const noexcept {
-    return seldom().answers.empty() ? outcomes_ : seldom().answers;
+    return seldom().answers.empty() ? outcomes() : seldom().answers;
   }
   void count_again() {
     ++repeats_;
@@ -134,16 +135,16 @@ class RuleRun {
   Time last_tick_ = long_ago;
   Duration last_interval_{};
   std::uint64_t ticks_ = 0, known_sum_ = 0, evaluated_sum_ = 0;
-  std::uint64_t recorded_at_ = 0;  // the version of the topology at the last that was recorded; of that one:
-  std::uint32_t members_now_ = 0, known_now_ = 0, yes_now_ = 0;
+  bool quiet_ = false;  // as quiet(); false after a restore
+  bool yes_now_ = false, fired_ = false, answered_yes_ = false;
   std::uint32_t repeats_ = 0;  // of outcomes_, which counts_ does not have yet
-  bool quiet_ = false;         // as quiet(); false after a restore
-  bool fired_ = false, answered_yes_ = false;
+  std::uint32_t members_now_ = 0, known_now_ = 0;
   Lives lives_;
   std::unique_ptr<Seldom> seldom_;
-  std::vector<Truth> outcomes_;
+  Outcomes outcomes_;
   Time unchanged_since_ = long_ago;  // the answers, as far as is known
-  EvaluationCounts counts_;
+  [[no_unique_address]] EvaluationCounts counts_;
+  std::uint32_t recorded_at_ = 0;  // the version of the topology at the last that was recorded
 };
 
 }  // namespace tocsin::stream
