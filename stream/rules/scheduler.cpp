@@ -61,18 +61,14 @@ Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start)
   std::iota(all.begin(), all.end(), 0u);
   std::ranges::stable_sort(all, {}, [&](std::uint32_t rule) { return pack.rules[rule].depth; });
   for (std::uint32_t place = 0; place < all.size(); ++place) places_[all[place]] = place;
+  std::vector<std::pair<SignalId, RuleIndex>> triggered;
   for (std::size_t i = 0; i < pack.rules.size(); ++i) {
     const Rule& rule = pack.rules[i];
     if (!rule.judges(subject)) continue;
     const auto index = static_cast<RuleIndex>(i);
     longest_settle_ = std::max(longest_settle_, rule.settle);
     for (const Trigger& trigger : rule.every) {
-      if (trigger.kind == Trigger::Kind::record) {
-        const auto signal = static_cast<std::size_t>(trigger.signal);
-        if (by_signal_.size() <= signal) by_signal_.resize(signal + 1);
-        if (by_signal_[signal].empty()) triggers_.push_back(trigger.signal);
-        by_signal_[signal].push_back(index);
-      }
+      if (trigger.kind == Trigger::Kind::record) triggered.emplace_back(trigger.signal, index);
       if (trigger.kind == Trigger::Kind::end) at_end_.push_back(index);
       if (trigger.kind != Trigger::Kind::period) continue;
       const auto same = std::find_if(periods_.begin(), periods_.end(), [&](const Period& p) {
@@ -83,7 +79,17 @@ Scheduler::Scheduler(const Pack& pack, std::string_view subject, Time start)
       } else periods_.push_back({trigger.period, rule.settle, {index}, first_after(start, trigger.period, phase_)});
     }
   }
-  for (Period& period : periods_) order(period.rules);
+  std::ranges::stable_sort(triggered, {}, &std::pair<SignalId, RuleIndex>::first);
+  triggered_.reserve(triggered.size());
+  for (const auto& [signal, rule] : triggered) {
+    if (triggers_.empty() || triggers_.back() != signal) triggers_.push_back(signal);
+    triggered_from_.resize(static_cast<std::size_t>(signal) + 1, static_cast<std::uint32_t>(triggered_.size()));
+    triggered_.push_back(rule);
+  }
+  triggered_from_.push_back(static_cast<std::uint32_t>(triggered_.size()));
+  for (auto* const list : {&triggered_, &at_end_}) list->shrink_to_fit();
+  triggered_from_.shrink_to_fit(), triggers_.shrink_to_fit(), periods_.shrink_to_fit();
+  for (Period& period : periods_) order(period.rules), period.rules.shrink_to_fit();
   find_next();
 }
 
@@ -92,10 +98,9 @@ void Scheduler::order(std::vector<RuleIndex>& rules) const {
 }
 
 void Scheduler::applied(SignalId signal, Time at) {
-  const auto index = static_cast<std::size_t>(signal);
-  if (finished_ || index >= by_signal_.size() || by_signal_[index].empty() || last_applied_ == std::pair{signal, at})
-    return;
-  for (const RuleIndex rule : by_signal_[index]) {
+  const auto rules = triggered_by(signal);
+  if (finished_ || rules.empty() || last_applied_ == std::pair{signal, at}) return;
+  for (const RuleIndex rule : rules) {
     const Duration settle = pack_->rules[static_cast<std::size_t>(rule)].settle;
     insert_sorted(records_[{at + settle, at}], rule);
     next_ = std::min(next_, at + settle);

@@ -83,8 +83,15 @@ class Scheduler {
   std::vector<std::uint32_t> places_;  // by rule, in the order of evaluation
   std::vector<Period> periods_;
   std::size_t next_period_ = 0;
-  std::vector<std::vector<RuleIndex>> by_signal_;  // the rules that its records trigger
-  std::vector<SignalId> triggers_;                 // of which there are any
+  // The rules that records of a signal trigger.
+  [[nodiscard]] std::span<const RuleIndex> triggered_by(SignalId signal) const noexcept {
+    const auto index = static_cast<std::size_t>(signal);
+    if (index + 1 >= triggered_from_.size()) return {};
+    return std::span{triggered_}.subspan(triggered_from_[index], triggered_from_[index + 1] - triggered_from_[index]);
+  }
+  std::vector<RuleIndex> triggered_;           // those of a signal side by side
+  std::vector<std::uint32_t> triggered_from_;  // by signal, and at the end
+  std::vector<SignalId> triggers_;             // of which there are any
   std::vector<RuleIndex> at_end_;
   Duration longest_settle_{};
   std::map<std::pair<Time, Time>, std::vector<RuleIndex>> records_;  // (run_at, tick)
