@@ -113,16 +113,16 @@ void WaitingEntries::add(const Entry& entry, std::size_t bytes, Time clock, Room
   }
   Packer to{blocks_->bytes + blocks_->used};
   blocks_->used += bytes;
-  Waiting& one = *new (to.place<Waiting>(1)) Waiting{entry, clock};
-  Entry& kept = one.entry;
-  to.copy(kept.producer), to.copy(kept.node);
-  if (last_ != nullptr) kept.attempt = last_->entry.attempt;
-  else to.copy(kept.attempt);
-  kept.subject = {};  // whoever takes it knows
-  kept.order = {};    // they are in their order
-  to.copy_each(kept.samples, [&](SampleBlock& block) { to.copy(block); });
+  // Whoever takes it knows the subject; the samples are in their order.
+  Waiting& one = *new (to.place<Waiting>(1))
+                     Waiting{entry.position,        entry.next,    entry.appended, entry.arrival,  clock,
+                             entry.producer,        entry.attempt, entry.node,     entry.sequence, entry.epoch,
+                             entry.rejected_blocks, entry.samples, nullptr};
+  to.copy(one.producer), to.copy(one.node);
+  if (last_ != nullptr) one.attempt = last_->attempt;
+  else to.copy(one.attempt);
+  to.copy_each(one.samples, [&](SampleBlock& block) { to.copy(block); });
   if (names_.empty() || names_.back() != *entry.names) names_.push_back(*entry.names);
-  kept.names = nullptr;
   (last_ == nullptr ? first_ : last_->next) = &one;
   last_ = &one;
 }

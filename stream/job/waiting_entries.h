@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -44,13 +45,14 @@ class WaitingEntries {
   // More would drive what the subject has out of the cache.
   [[nodiscard]] bool full() const noexcept { return count_ >= most_blocks; }
   // Of the entries, which all have the same.
-  [[nodiscard]] std::string_view attempt() const noexcept { return first_->entry.attempt; }
+  [[nodiscard]] std::string_view attempt() const noexcept { return first_->attempt; }
   // `bytes`: what bytes_to_wait() gives.
   void add(const Entry& entry, std::size_t bytes, Time clock, Room& room);
   // Calls see(entry, clock) for each.
   template <class See>
   void each(See&& see) const {
-    for (const Waiting* one = first_; one != nullptr; one = one->next) see(one->entry, one->clock);
+    Entry entry;
+    for (const Waiting* one = first_; one != nullptr; one = one->next) see(one->fill(entry), one->clock);
   }
   void clear(Room& room) {
     first_ = last_ = nullptr;
@@ -61,10 +63,23 @@ class WaitingEntries {
 
  private:
   static constexpr std::size_t most_blocks = 64;
+  // What an entry of samples has that its subject reads.
   struct Waiting {
-    Entry entry;
-    Time clock;
-    Waiting* next = nullptr;
+    Position position, next_position;
+    Time appended, arrival, clock;
+    std::string_view producer, attempt, node;
+    std::uint64_t sequence;
+    std::uint32_t epoch, rejected_blocks;
+    std::span<const SampleBlock> samples;
+    Waiting* next;
+
+    const Entry& fill(Entry& entry) const noexcept {
+      entry.position = position, entry.next = next_position, entry.appended = appended, entry.arrival = arrival;
+      entry.producer = producer, entry.attempt = attempt, entry.node = node;
+      entry.sequence = sequence, entry.epoch = epoch, entry.rejected_blocks = rejected_blocks;
+      entry.samples = samples;
+      return entry;
+    }
   };
 
   Waiting *first_ = nullptr, *last_ = nullptr;
