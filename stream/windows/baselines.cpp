@@ -59,44 +59,43 @@ void LastValues<T>::load(Reader& in) {
 template <class T>
 void BaselineView<T>::advance(const Rows<T>& rows, const Panes<T>& panes, TimeRange time_range) {
   take_last(rows, rows.grid().through(time_range.to));
-  if (!order_) return;
+  if (order_.empty()) return;
   const RowNumber from = first_before(panes.grid(), time_range.from), through = panes.grid().through(time_range.to);
   if (built_ && from == from_ && through == through_) return;
   const bool again =
       !built_ || through < through_ || from < from_ || from >= through_ || panes.dropped_through() > from_;
   if (again) {
-    sorted_.clear();
+    order_.clear();
     counts_.assign(counts_.size(), 0);
     from_ = through_ = from;
     built_ = true;
   }
-  const auto each = [&](PanePlace first, PanePlace end, auto&& change) {
+  std::vector<double> means;
+  const auto each = [&](PanePlace first, PanePlace end, std::uint32_t one, auto&& take) {
     panes.each(first, end, [&](const auto& pane) {
-      if (counts_.size() < pane.members()) {
-        counts_.resize(pane.members(), 0);
-        sorted_.widen(counts_.size());
-      }
-      for (Slot slot = 0; slot < pane.members(); ++slot) {
-        sorted_.prefetch(slot + prefetch_ahead);
-        change(slot, pane.counts()[slot], pane.mean(slot));
-      }
+      const std::size_t members = pane.members();
+      if (counts_.size() < members) counts_.resize(members, 0);
+      means.resize(members);
+      for (Slot slot = 0; slot < members; ++slot)
+        means[slot] = pane.mean(slot), counts_[slot] += one * pane.counts()[slot];
+      for (NearRank<double>& near : order_) take(near);
     });
   };
   if (!again)
-    each(panes.after(from_), panes.after(std::min(from, through_)), [&](Slot slot, std::uint32_t count, double mean) {
-      sorted_.remove(slot, mean);
-      counts_[slot] -= count;
-    });
-  each(panes.after(std::max(through_, from)), panes.after(through), [&](Slot slot, std::uint32_t count, double mean) {
-    sorted_.insert(slot, mean);
-    counts_[slot] += count;
-  });
+    each(panes.after(from_), panes.after(std::min(from, through_)), ~std::uint32_t{0},
+         [&](NearRank<double>& near) { near.leave(means); });
+  each(panes.after(std::max(through_, from)), panes.after(through), 1,
+       [&](NearRank<double>& near) { near.enter(means); });
   from_ = from;
   through_ = through;
+  for (NearRank<double>& near : order_)
+    near.settle([&](Slot slot, std::vector<double>& values) {
+      panes.each(panes.after(from), panes.after(through), [&](const auto& pane) { values.push_back(pane.mean(slot)); });
+    });
   kept_.widen(counts_.size());
   for (Slot slot = 0; slot < counts_.size(); ++slot) kept_.changed(slot);
   kept_.refresh([&](Slot slot, Op op, double number) {
-    return counts_[slot] == 0 ? absent : order_statistic(op, sorted_.of(slot), number);
+    return counts_[slot] == 0 ? absent : order_statistic(op, order_.of(op, number)->of(slot), number);
   });
 }
 
@@ -162,7 +161,7 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
     }
   });
   const std::size_t least = least_of(*reduction.window);
-  const bool ordered = order_ && built_ && orders(op);
+  const NearRank<double>* const near = built_ && orders(op) ? order_.of(op, reduction.arguments.number) : nullptr;
   auto &times = reduction.scratch->times, &means = reduction.scratch->values;
   for (Slot slot = 0; slot < members; ++slot) {
     if (counts[slot] == 0 || (reduction.needs_cover() && counts[slot] < least)) continue;
@@ -173,7 +172,7 @@ bool BaselineView<T>::reduce(const Panes<T>& panes, TimeRange time_range, const 
     else if (op == Op::w_mean || (counter && op == Op::w_rate)) out[slot] = canonical(result[slot] / n);
     else if (counter) out[slot] = canonical(result[slot] / n * seconds(reduction.window->over));
     else if (op == Op::w_fraction) out[slot] = result[slot] / n;
-    else if (ordered) out[slot] = order_statistic(op, sorted_.of(slot), reduction.arguments.number);
+    else if (near != nullptr) out[slot] = order_statistic(op, near->of(slot), reduction.arguments.number);
     else {
       times.clear();
       means.clear();

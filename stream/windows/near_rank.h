@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -30,11 +31,12 @@ class NearRank {
     [[nodiscard]] const T& operator[](std::size_t rank) const noexcept { return held[rank - below]; }
   };
 
-  // Of a window of at most `most` numbers, those that the reduction reads: all of them for a mad.
-  NearRank(const Reduction& reduction, std::size_t most)
+  // Of a window of at most `most` numbers, those that the reduction reads: all of them for a mad, else so many that the
+  // rank seldom leaves. Where values come in no order, it leaves `near` of them after about half the square of `near`.
+  NearRank(const Reduction& reduction, std::size_t most, std::size_t near)
       : q_(quantile_of(reduction.op, reduction.number)),
-        all_(reduction.op == Op::w_mad || most <= near_enough),
-        room_(all_ ? most : near_enough) {}
+        all_(reduction.op == Op::w_mad || most <= near),
+        room_(all_ ? most : near) {}
 
   [[nodiscard]] bool answers(Op op, double number) const noexcept {
     return all_ || (op != Op::w_mad && q_ == quantile_of(op, number));
@@ -56,41 +58,40 @@ class NearRank {
   void settle(Gather&& gather) {
     std::uint32_t numbers = 0;
     std::size_t first = 0, last = 0;
+    std::vector<T> values;
     for (std::size_t slot = 0; slot < held_.size(); ++slot) {
       if (numbers_[slot] == 0) continue;
       if (numbers_[slot] != numbers)
         numbers = numbers_[slot], first = rank_of(q_, numbers), last = rank_after(first, numbers);
       if (first >= below_[slot] && last < std::size_t{below_[slot]} + held_[slot]) continue;
-      values_.clear();
-      gather(static_cast<Slot>(slot), values_);
-      std::erase_if(values_, [](T value) { return value != value; });
-      take(slot, first);
+      values.clear();
+      values.reserve(numbers);
+      gather(static_cast<Slot>(slot), values);
+      std::erase_if(values, [](T value) { return value != value; });
+      take(slot, first, values);
     }
   }
   [[nodiscard]] Near of(Slot slot) const noexcept {
     if (slot >= held_.size()) return {nullptr, 0, 0};
-    return {data_.data() + slot * stride(), below_[slot], numbers_[slot]};
+    return {data_.get() + slot * stride_, below_[slot], numbers_[slot]};
   }
   void clear() noexcept {
     std::fill(numbers_.begin(), numbers_.end(), 0u);
     for (std::size_t slot = 0; slot < held_.size(); ++slot) empty(slot);
   }
   [[nodiscard]] std::size_t retained_bytes() const noexcept {
-    return (data_.capacity() + low_.capacity() + high_.capacity()) * sizeof(T) +
+    return (held_.size() * stride_ + low_.capacity() + high_.capacity()) * sizeof(T) +
            (held_.capacity() + numbers_.capacity() + below_.capacity()) * sizeof(std::uint32_t);
   }
 
  private:
-  // So many that the rank seldom leaves: where values come in no order, about once in 2,000 rows.
-  static constexpr std::size_t near_enough = 64;
   static constexpr T infinity = std::numeric_limits<T>::infinity();
 
-  [[nodiscard]] std::size_t stride() const noexcept { return room_ + 1; }
   void widen(std::size_t members) {
     if (held_.size() >= members) return;
+    move_to(members, stride_);
     held_.resize(members, 0), numbers_.resize(members, 0), below_.resize(members, 0);
     low_.resize(members, -infinity), high_.resize(members, infinity);
-    data_.resize(members * stride());
   }
   // Counts a row's values, each as `one`, and calls `see` for those that lie within a member's limits.
   template <class See>
@@ -117,11 +118,23 @@ class NearRank {
     }
   }
   void prefetch(Slot slot) const noexcept {
-    const T* const run = data_.data() + slot * stride();
+    const T* const run = data_.get() + slot * stride_;
     for (std::size_t i = 0; i < held_[slot]; i += 64 / sizeof(T)) __builtin_prefetch(run + i);
   }
+  void move_to(std::size_t members, std::size_t stride) {
+    auto data = std::make_unique_for_overwrite<T[]>(members * stride);
+    for (std::size_t slot = 0; slot < held_.size(); ++slot)
+      std::copy_n(data_.get() + slot * stride_, held_[slot], data.get() + slot * stride);
+    data_ = std::move(data), stride_ = stride;
+  }
+  // The members' runs get longer, up to `room_` and one.
+  void grow(std::size_t held) {
+    const std::size_t wider = std::min(std::max(held, stride_ + std::max<std::size_t>(8, stride_ / 4)), room_ + 1);
+    move_to(held_.size(), wider);
+  }
   void insert(std::size_t slot, T value) {
-    T* const run = data_.data() + slot * stride();
+    if (held_[slot] == stride_) grow(0);
+    T* const run = data_.get() + slot * stride_;
     std::uint32_t& held = held_[slot];
     const std::size_t place = count_below(run, held, value);
     std::copy_backward(run + place, run + held, run + held + 1);
@@ -139,7 +152,7 @@ class NearRank {
     }
   }
   void remove(std::size_t slot, T value) {
-    T* const run = data_.data() + slot * stride();
+    T* const run = data_.get() + slot * stride_;
     std::uint32_t& held = held_[slot];
     const std::size_t place = count_below(run, held, value);
     if (place == held || run[place] != value) {  // it equals a limit, and is one of those beyond
@@ -156,16 +169,17 @@ class NearRank {
     below_[slot] = 0;
     low_[slot] = -infinity, high_[slot] = infinity;
   }
-  // Of all numbers of the window, in values_.
-  void take(std::size_t slot, std::size_t wanted) {
-    const std::size_t numbers = values_.size(), held = std::min(numbers, room_),
+  // Of all numbers of the window.
+  void take(std::size_t slot, std::size_t wanted, std::vector<T>& values) {
+    const std::size_t numbers = values.size(), held = std::min(numbers, room_),
                       first = std::min(wanted < held / 2 ? 0 : wanted - held / 2, numbers - held);
-    const auto begin = values_.begin(), from = begin + static_cast<std::ptrdiff_t>(first),
+    const auto begin = values.begin(), from = begin + static_cast<std::ptrdiff_t>(first),
                to = from + static_cast<std::ptrdiff_t>(held);
-    if (first > 0) std::nth_element(begin, from, values_.end());
-    if (to != values_.end()) std::nth_element(from, to, values_.end());
+    if (first > 0) std::nth_element(begin, from, values.end());
+    if (to != values.end()) std::nth_element(from, to, values.end());
     std::sort(from, to);
-    T* const run = data_.data() + slot * stride();
+    if (held > stride_) grow(held);
+    T* const run = data_.get() + slot * stride_;
     std::transform(from, to, run, [](T value) { return value + T{0}; });
     held_[slot] = static_cast<std::uint32_t>(held);
     below_[slot] = static_cast<std::uint32_t>(first);
@@ -176,11 +190,44 @@ class NearRank {
   double q_;
   bool all_;
   std::size_t room_;
-  std::vector<T> data_;                                // [member][room + 1]
+  std::size_t stride_ = std::min<std::size_t>(room_ + 1, 8);
+  std::unique_ptr<T[]> data_;                          // [member][stride]
   std::vector<T> low_, high_;                          // limits: what lies within is held, or equals one
   std::vector<std::uint32_t> held_, numbers_, below_;  // by member: how many are held, there, and below those held
-  std::vector<Slot> slots_;                            // scratch, as the next
-  std::vector<T> values_;
+  std::vector<Slot> slots_;                            // scratch
+};
+
+// What the reductions read of one window, each with as few of these as answer it.
+template <class T>
+class NearRanks {
+ public:
+  void add(const Reduction& reduction, std::size_t most, std::size_t near) {
+    if (!orders(reduction.op) || of(reduction.op, reduction.number) != nullptr) return;
+    if (reduction.op == Op::w_mad) all_.clear();
+    all_.emplace_back(reduction, most, near);
+  }
+  // Null: nothing has the numbers that the reduction reads.
+  [[nodiscard]] const NearRank<T>* of(Op op, double number) const noexcept {
+    const auto found = std::ranges::find_if(all_, [&](const NearRank<T>& near) { return near.answers(op, number); });
+    return found == all_.end() ? nullptr : &*found;
+  }
+  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
+  [[nodiscard]] auto begin() noexcept { return all_.begin(); }
+  [[nodiscard]] auto end() noexcept { return all_.end(); }
+  [[nodiscard]] bool same_as(const NearRanks& other) const noexcept {
+    return std::ranges::equal(all_, other.all_, [](const auto& a, const auto& b) { return a.same_as(b); });
+  }
+  void clear() noexcept {
+    for (NearRank<T>& near : all_) near.clear();
+  }
+  [[nodiscard]] std::size_t retained_bytes() const noexcept {
+    std::size_t bytes = 0;
+    for (const NearRank<T>& near : all_) bytes += near.retained_bytes();
+    return bytes;
+  }
+
+ private:
+  std::vector<NearRank<T>> all_;
 };
 
 }  // namespace tocsin::stream

@@ -96,11 +96,8 @@ RawView<T>::RawView(const WindowSpec& spec, const Demand& demand, bool declared,
     : spec_(&spec) {
   if (!declared) return;
   const auto most = static_cast<std::size_t>(spec.over / signal.row) + 1;
-  for (const Reduction& reduction : demand.reductions)
-    if (orders(reduction.op) && order_of(reduction.op, reduction.number) == nullptr) {
-      if (reduction.op == Op::w_mad) order_.clear();
-      order_.emplace_back(reduction, most);
-    }
+  constexpr std::size_t near = 64;
+  for (const Reduction& reduction : demand.reductions) order_.add(reduction, most, near);
   bool folded = false;
   for (const Reduction& reduction : demand.reductions)
     if (const auto wants = folds<T>(reduction.op, signal.kind == SignalKind::counter)) {
@@ -108,12 +105,6 @@ RawView<T>::RawView(const WindowSpec& spec, const Demand& demand, bool declared,
       folded = true;
     }
   if (folded) fold_.emplace(wants_, most);
-}
-
-template <class T>
-const NearRank<T>* RawView<T>::order_of(Op op, double number) const noexcept {
-  const auto found = std::ranges::find_if(order_, [&](const NearRank<T>& near) { return near.answers(op, number); });
-  return found == order_.end() ? nullptr : &*found;
 }
 
 template <class T>
@@ -125,7 +116,7 @@ void RawView<T>::advance(const Rows<T>& rows, TimeRange time_range) {
   const bool again =
       !built_ || through < through_ || from < from_ || from >= through_ || rows.dropped_through() > from_;
   if (again) {
-    for (auto& near : order_) near.clear();
+    order_.clear();
     if (fold_) fold_->clear();
     from_ = through_ = from;
     built_ = true;
@@ -299,7 +290,7 @@ void RawView<T>::by_member(const Rows<T>& rows, std::size_t first, std::size_t e
   const std::size_t count = end - first;
   const double row = seconds(rows.grid().length);
   const NearRank<T>* const order =
-      built_ && orders(reduction.op) ? order_of(reduction.op, reduction.arguments.number) : nullptr;
+      built_ && orders(reduction.op) ? order_.of(reduction.op, reduction.arguments.number) : nullptr;
   const double half = seconds(reduction.window->over) / 2;
   times.assign(count, 0.0);
   for (std::size_t r = first; r < end && uses_times(reduction.op); ++r)

@@ -48,10 +48,7 @@ class RawView {
   // Continues the view of another pack's history over the same rows, if it maintained the same. Otherwise this one is
   // built from the rows.
   void adopt(RawView& old) {
-    const auto same = [](const auto& a, const auto& b) { return a.same_as(b); };
-    if (!std::ranges::equal(order_, old.order_, same) || wants_ != old.wants_ ||
-        fold_.has_value() != old.fold_.has_value())
-      return;
+    if (!order_.same_as(old.order_) || wants_ != old.wants_ || fold_.has_value() != old.fold_.has_value()) return;
     built_ = old.built_;
     from_ = old.from_, through_ = old.through_;
     order_ = std::move(old.order_);
@@ -61,9 +58,7 @@ class RawView {
   // means none.
   bool reduce(const Rows<T>& rows, TimeRange time_range, const RowReduction& reduction, std::span<double> out) const;
   [[nodiscard]] std::size_t retained_bytes() const noexcept {
-    std::size_t bytes = fold_ ? fold_->retained_bytes() : 0;
-    for (const auto& near : order_) bytes += near.retained_bytes();
-    return bytes;
+    return order_.retained_bytes() + (fold_ ? fold_->retained_bytes() : 0);
   }
 
  private:
@@ -76,13 +71,10 @@ class RawView {
   void by_member(const Rows<T>& rows, std::size_t first, std::size_t end, const RowReduction& reduction,
                  std::span<double> out) const;
 
-  // What has the numbers that a reduction reads; null: nothing.
-  [[nodiscard]] const NearRank<T>* order_of(Op op, double number) const noexcept;
-
   const WindowSpec* spec_;
   bool built_ = false;
   RowNumber from_ = 0, through_ = 0;  // order_ and fold_ are of the rows (from_, through_]
-  std::vector<NearRank<T>> order_;    // what the declared reductions read
+  NearRanks<T> order_;                // what the declared reductions read
   std::optional<WindowFold<T>> fold_;
   typename WindowFold<T>::Wants wants_;
 };
@@ -129,13 +121,14 @@ template <class T>
 class BaselineView {
  public:
   // `spec` outlives it.
-  BaselineView(const WindowSpec& spec, const Demand& demand, Duration pane)
-      : spec_(&spec), order_(demand.order), last_(demand.last), sorted_(static_cast<std::size_t>(spec.over / pane)) {
-    for (const Reduction& reduction : demand.reductions)
+  BaselineView(const WindowSpec& spec, const Demand& demand, Duration pane) : spec_(&spec), last_(demand.last) {
+    constexpr std::size_t near = 12;
+    for (const Reduction& reduction : demand.reductions) {
+      order_.add(reduction, static_cast<std::size_t>(spec.over / pane) + 1, near);
       if (orders(reduction.op)) kept_.keep(reduction);
+    }
   }
   [[nodiscard]] const WindowSpec& spec() const noexcept { return *spec_; }
-  [[nodiscard]] bool ordered() const noexcept { return order_; }
 
   void take_last(const Rows<T>& rows, RowNumber through) {
     if (last_) last_values_.take(rows, through);
@@ -145,16 +138,16 @@ class BaselineView {
   void begin_after(RowNumber row) noexcept { last_values_.begin_after(row); }
   void adopt(BaselineView& old) {
     last_values_ = std::move(old.last_values_);
-    if (order_ != old.order_ || !kept_.adopt(old.kept_)) return;  // built again from the panes
+    if (!order_.same_as(old.order_) || !kept_.adopt(old.kept_)) return;  // built again from the panes
     built_ = old.built_;
     from_ = old.from_, through_ = old.through_;
-    sorted_ = std::move(old.sorted_);
+    order_ = std::move(old.order_);
     counts_ = std::move(old.counts_);
   }
   void save(Writer& out) const { last_values_.save(out); }
   void load(Reader& in) { last_values_.load(in), built_ = false; }
   [[nodiscard]] std::size_t retained_bytes() const noexcept {
-    return sorted_.retained_bytes() + kept_.retained_bytes() + counts_.capacity() * sizeof(std::uint32_t) +
+    return order_.retained_bytes() + kept_.retained_bytes() + counts_.capacity() * sizeof(std::uint32_t) +
            last_values_.retained_bytes();
   }
 
@@ -163,9 +156,9 @@ class BaselineView {
   static void count_nonfinite(const Panes<T>& panes, PanePlace first, PanePlace end, const RowReduction& reduction,
                               std::span<double> out);
   const WindowSpec* spec_;
-  bool order_, last_, built_ = false;
-  RowNumber from_ = 0, through_ = 0;  // panes in sorted_
-  SortedColumns<double> sorted_;
+  bool last_, built_ = false;
+  RowNumber from_ = 0, through_ = 0;   // panes in order_
+  NearRanks<double> order_;            // what the declared reductions read of the panes' means
   std::vector<std::uint32_t> counts_;  // of rows in these panes
   IncrementalAggregates kept_;         // over these panes
   LastValues<T> last_values_;

@@ -15,7 +15,7 @@ using namespace tocsin::stream;
 
 namespace {
 
-constexpr std::size_t members = 21, most = 300;
+constexpr std::size_t members = 21, most = 300, held = 64;
 using Row = std::vector<float>;
 
 // One row: without order, of few values, a saw, rising, and with what is no number.
@@ -53,7 +53,7 @@ TEST_CASE("the numbers near a rank answer as the whole window sorted does, whate
                              {Op::w_quantile, 0.9}, {Op::w_quantile, 1},    {Op::w_mad, 0}};
   for (const Reduction& reduction : asked) {
     std::mt19937 random{tocsin::test::seed(5)};
-    NearRank<float> near{reduction, most};
+    NearRank<float> near{reduction, most, held};
     CHECK(near.answers(reduction.op, reduction.number));
     std::deque<Row> window;
     for (std::size_t at = 0; at < 2'500; ++at) {
@@ -83,9 +83,9 @@ TEST_CASE("the numbers near a rank answer as the whole window sorted does, whate
 }
 
 TEST_CASE("one that holds all numbers of a window answers each rank of it, and their distances") {
-  CHECK(NearRank<float>{{Op::w_median, 0}, 30}.answers(Op::w_mad, 0));
-  CHECK_FALSE(NearRank<float>{{Op::w_median, 0}, most}.answers(Op::w_mad, 0));
-  CHECK(NearRank<float>{{Op::w_median, 0}, most}.answers(Op::w_quantile, 0.5));
-  CHECK_FALSE(NearRank<float>{{Op::w_median, 0}, most}.answers(Op::w_quantile, 0.25));
-  CHECK(NearRank<float>{{Op::w_mad, 0}, most}.answers(Op::w_quantile, 0.25));
+  CHECK(NearRank<float>{{Op::w_median, 0}, 30, held}.answers(Op::w_mad, 0));
+  CHECK_FALSE(NearRank<float>{{Op::w_median, 0}, most, held}.answers(Op::w_mad, 0));
+  CHECK(NearRank<float>{{Op::w_median, 0}, most, held}.answers(Op::w_quantile, 0.5));
+  CHECK_FALSE(NearRank<float>{{Op::w_median, 0}, most, held}.answers(Op::w_quantile, 0.25));
+  CHECK(NearRank<float>{{Op::w_mad, 0}, most, held}.answers(Op::w_quantile, 0.25));
 }
