@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
@@ -23,7 +24,7 @@ class ClosedRows {
   };
 
   // `most`: how many rows are usually kept at the most.
-  explicit ClosedRows(std::size_t most, T nothing = absent_of<T>) : most_(most), nothing_(nothing) {}
+  explicit ClosedRows(std::size_t most, T nothing = absent_of<T>) : most_(count(most)), nothing_(nothing) {}
 
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -38,7 +39,7 @@ class ClosedRows {
   [[nodiscard]] RowNumber last_number() const noexcept { return number(size_ - 1); }
 
   void push_back(RowNumber number, std::span<const T> values) {
-    if (values.size() > members_ || size_ == places_) grow(std::max(values.size(), members_));
+    if (values.size() > members_ || size_ == places_) grow(std::max<std::size_t>(values.size(), members_));
     const std::size_t place = place_of(size_);
     if (size_ == 0) from_ = number, numbers_ = {};
     if (numbers_.empty() && number != from_ + static_cast<RowNumber>(size_)) {
@@ -87,37 +88,49 @@ class ClosedRows {
   }
 
  private:
+  static std::uint32_t count(std::size_t of) noexcept { return static_cast<std::uint32_t>(of); }
   [[nodiscard]] std::size_t place_of(std::size_t index) const noexcept {
     const std::size_t place = first_ + index;
     return place < places_ ? place : place - places_;
   }
   // Values of one member in rows one after the other must not all want the same place of a cache.
   static std::size_t stride_of(std::size_t members) noexcept {
-    constexpr std::size_t few = 16, line = 64 / sizeof(T), power = 1024 / sizeof(T);
-    if (members <= few) return members;
+    constexpr std::size_t line = 64 / sizeof(T), power = 1024 / sizeof(T);
+    if (members <= few_members) return members;
     const std::size_t stride = (members + members / 16 + line - 1) / line * line;
     return stride % power == 0 ? stride + line : stride;
   }
   void grow(std::size_t members) {
-    const std::size_t rows =
-        size_ < places_ ? places_ : std::max(few_rows, size_ < most_ ? std::min(2 * size_, most_) : 2 * size_);
+    // Rows of few members are soon copied.
+    const std::size_t size = size_, most = most_,
+                      more = size + std::max(few_rows, members <= few_members ? size / 8 : size),
+                      rows = size < places_ ? places_
+                             : size < most  ? std::min(more, most)
+                                            : more;
     const std::size_t stride = members > stride_ ? stride_of(members) : stride_;
     std::vector<RowNumber> numbers(numbers_.empty() ? 0 : rows);
     auto values = std::make_unique_for_overwrite<T[]>(rows * stride);
-    for (std::size_t i = 0; i < size_; ++i) {
-      const Row row = (*this)[i];
-      T* const to = values.get() + i * stride;
-      if (!numbers.empty()) numbers[i] = row.number;
-      std::fill(std::ranges::copy(row.values, to).out, to + members, nothing_);
+    if (!numbers.empty())
+      for (std::size_t i = 0; i < size_; ++i) numbers[i] = number(i);
+    if (members == members_ && members <= few_members) {
+      const std::size_t before_wrap = std::min(size_, places_ - first_);
+      const T* const from = values_.get();
+      T* const to = std::copy_n(from + first_ * stride, before_wrap * stride, values.get());
+      std::copy_n(from, (size_ - before_wrap) * stride, to);
+    } else {
+      for (std::size_t i = 0; i < size_; ++i) {
+        T* const to = values.get() + i * stride;
+        std::fill(std::ranges::copy((*this)[i].values, to).out, to + members, nothing_);
+      }
     }
     numbers_ = std::move(numbers), values_ = std::move(values);
-    first_ = 0, places_ = rows, stride_ = stride, members_ = members;
+    first_ = 0, places_ = count(rows), stride_ = count(stride), members_ = count(members);
   }
 
-  static constexpr std::size_t few_rows = 4;
-  std::size_t most_;
+  static constexpr std::size_t few_rows = 4, few_members = 16;
+  std::uint32_t most_;
   T nothing_;
-  std::size_t first_ = 0, size_ = 0, places_ = 0, members_ = 0, stride_ = 0;
+  std::uint32_t first_ = 0, size_ = 0, places_ = 0, members_ = 0, stride_ = 0;
   RowNumber from_ = 0;              // the number of the first
   std::vector<RowNumber> numbers_;  // by place; empty while each row follows the one before, as usual
   std::unique_ptr<T[]> values_;     // [place][stride]

@@ -113,7 +113,7 @@ class SortedColumns {
  public:
   // `most`: what a member's window holds at the most, but for a moment.
   explicit SortedColumns(std::size_t most = 1)
-      : most_(std::max<std::size_t>(most, 1)), capacity_(std::min<std::size_t>(most_, 16)) {}
+      : most_(std::max<std::size_t>(most, 1)), capacity_(std::min<std::size_t>(most_, 4)) {}
 
   void insert(Slot slot, T value) {
     if (value != value) return;
@@ -174,7 +174,8 @@ class SortedColumns {
 
  private:
   void grow() {
-    const std::size_t wider = capacity_ < most_ ? std::min(capacity_ * 2, most_) : capacity_ * 2;
+    const std::size_t more = capacity_ + std::max<std::size_t>(capacity_ / 4, 4),
+                      wider = capacity_ < most_ ? std::min(more, most_) : more;
     std::vector<T> data(counts_.size() * wider);
     for (std::size_t slot = 0; slot < counts_.size(); ++slot)
       std::copy_n(data_.data() + slot * capacity_, counts_[slot], data.data() + slot * wider);

@@ -41,8 +41,9 @@ void PointsView::widen(std::size_t members) {
 }
 
 void PointsView::Rings::take_room(std::size_t eight, bool timed) {
-  values[eight].resize(capacity * Eights::members);
-  if (timed) times[eight].resize(capacity * Eights::members);
+  const auto widen = [size = capacity * Eights::members](auto& list) { list.reserve(size), list.resize(size); };
+  widen(values[eight]);
+  if (timed) widen(times[eight]);
 }
 
 void PointsView::add(const PointRun& points) {
@@ -130,7 +131,8 @@ void PointsView::refresh(std::vector<double>& block) {
 // No ring has wrapped around while there is room to grow.
 void PointsView::grow() {
   Rings& of = rings_.own();
-  of.capacity = std::min(of.capacity * 2, full());
+  constexpr std::size_t few_members = 16;  // whose points are soon copied
+  of.capacity = std::min(of.capacity + (of.rings.size() <= few_members ? of.capacity / 8 : of.capacity), full());
   for (std::size_t eight = 0; eight < of.values.size(); ++eight)
     if (!of.values[eight].empty()) of.take_room(eight, timed_);
   for (Rings::Ring& ring : of.rings)
