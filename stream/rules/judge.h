@@ -146,7 +146,8 @@ class Judge final : private Leaves {
     const auto unchanged = [&](RuleIndex rule) {
       return runs_[static_cast<std::size_t>(rule)].unchanged_since() <= reading.from;
     };
-    return moment_.tick >= reading.from &&
+    // Once the end is known, rules for the end answer at a moment at which others have been read.
+    return facts_.end == never && moment_.tick >= reading.from &&
            std::ranges::all_of(scripts_->named_by(graph()[static_cast<NodeId>(reading.signal)]), unchanged);
   }
   [[nodiscard]] std::uint64_t texts() const override { return facts_.symbols.size(); }

@@ -1,10 +1,13 @@
 // What a rule that is built on others sees of them, and what its alert says of what it does not know.
 #include <algorithm>
+#include <array>
 
 #include "tests/stream_engine/live_job.h"
+#include "tests/stream_engine/small_job.h"
 
 using namespace tocsin;
 using namespace tocsin::tests;
+using schemas::EntryBuilder;
 using Texts = std::vector<std::string>;
 
 namespace {
@@ -193,4 +196,27 @@ TEST_CASE("an alert has the highest severity of the causes that are yes when it 
                                                 stream::Severity::critical};
     CHECK(t.severity == by_rank.at(*t.member.rank));
   }
+}
+
+TEST_CASE("a rule for the end reads what another one for the end has just answered, not what one read before") {
+  SmallJob job{SmallJob::load(R"lua(signals { heat = { kind = "gauge", unit = "none", owner = "rank" } })lua", R"lua(
+      rule "hot" { per = "job", every = "end", shows = "hot", needs = { heat = signal "heat" { over = "attempt", least = 1 } },
+        evaluate = function(job) return job.heat:max():max("job"):above(50) end }
+      rule "meanwhile" { per = "job", every = "5s", shows = "meanwhile", needs = { hot = finding "hot" },
+        evaluate = function(job) return job.hot:now() end }
+      rule "at_last" { per = "job", every = "end", shows = "at last", needs = { hot = finding "hot" },
+        evaluate = function(job) return job.hot:now() end })lua")};
+  for (double s = 1; s < 36; ++s) {
+    EntryBuilder b;  // before the last tick another rank appears: what is read is read anew
+    b.sample(SmallJob::at(s), EntryBuilder::rank(s < 35 ? 0 : 1),
+             std::array{EntryBuilder::Value{"heat", 90, {}, false}});
+    job.consume(b, s);
+  }
+  EntryBuilder b;
+  b.event(SmallJob::at(30.5), EntryBuilder::job(), "end", {}, "scheduler");
+  job.consume(b, 35.5);
+  job.beats(36, 300);
+  REQUIRE(job.answers.contains("at_last"));
+  CHECK(job.last("hot", 0) == stream::Truth::yes);
+  CHECK(job.last("at_last", 0) == stream::Truth::yes);
 }
