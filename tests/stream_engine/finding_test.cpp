@@ -220,3 +220,24 @@ TEST_CASE("a rule for the end reads what another one for the end has just answer
   CHECK(job.last("hot", 0) == stream::Truth::yes);
   CHECK(job.last("at_last", 0) == stream::Truth::yes);
 }
+
+TEST_CASE("an alert that fires after a long silence says what is not covered any more, also where its rule repeats") {
+  const auto pack =
+      SmallJob::load(R"lua(signals {
+      heat = { kind = "gauge", unit = "none", owner = "rank" },
+      boom = { kind = "event", unit = "none", owner = "rank", source = "sensor" } })lua",
+                     R"lua(rule "hot" { per = "rank", every = "5s", shows = "hot", fire = "for 4m", needs = {
+        heat = signal "heat" { over = "10s" }, boom = signal "boom" { over = "20s" } },
+        evaluate = function(job) return job.heat:older_than("5s") | job.boom:within("5s") end })lua");
+  SmallJob engine{pack}, every{pack, nullptr, {.evaluate_all = true}};
+  for (SmallJob* log : {&engine, &every}) {
+    log->shard.observe({});
+    EntryBuilder b;
+    b.sample(SmallJob::at(1), EntryBuilder::rank(0), std::array{EntryBuilder::Value{"heat", 90, {}, false}});
+    b.coverage("sensor", {});
+    log->consume(b, 1);
+    log->beats(2, 400);
+    REQUIRE(log->collector.transitions.size() == 1);
+    CHECK(log->collector.transitions[0].cannot_decide == std::vector<std::string>{"boom is missing: assumed no"});
+  }
+}
