@@ -10,7 +10,7 @@
 namespace tocsin::stream {
 
 // What the control records of a log hold up to a position: the same for each shard that reads it. A shard keeps a copy
-// of it every minute (a mark), where a restore may begin to read.
+// of it every 30 s (a mark), where a restore may begin to read.
 struct LogState {
   Time clock = long_ago;  // the append time of the last entry, never falling
   Time last_beat = long_ago;

@@ -11,7 +11,7 @@
 namespace tocsin::stream {
 namespace {
 
-constexpr Duration between_marks = std::chrono::minutes{1};
+constexpr Duration between_marks = std::chrono::seconds{30};
 constexpr Duration furthest_behind = std::chrono::hours{24};  // a source's arrival behind the append time here
 constexpr std::size_t most_refused_named = 100;
 constexpr Time first = long_ago + Duration{1};

@@ -116,7 +116,7 @@ struct Shard::State final : private PacksInUse {
   std::string missing_pack;                      // one of them that cannot be had any more, and why
   std::map<PackChange::Key, Refused> refused;    // changes to packs that could not be had
   Subjects subjects;
-  std::vector<std::shared_ptr<const Mark>> marks;     // a minute apart: where a restore may begin to read
+  std::vector<std::shared_ptr<const Mark>> marks;     // 30 s apart: where a restore may begin to read
   Position next{};                                    // after the last entry
   Position handed_over{};                             // before it, nothing is reported
   Time last_take = long_ago, last_own = long_ago;     // of sections, of the shard's own

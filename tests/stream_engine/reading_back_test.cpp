@@ -75,7 +75,7 @@ TEST_CASE("a restart has the rows of long windows and of short ones, and reads b
     SmallJob again{pack};
     again.restore(log, sections, handed_over);
     CHECK(again.shard.counters().entries > 2 * 150);
-    CHECK(again.shard.counters().entries < 2 * (180 + 60));  // a mark is a minute older
+    CHECK(again.shard.counters().entries < 2 * (180 + 30));  // a mark is half a minute older
     live(log, cut, cut + 1), live(again, cut, cut + 1);
     CHECK(again.shard.digests() == log.shard.digests());
     CHECK(again.shard.row_digests() == log.shard.row_digests());
