@@ -321,7 +321,12 @@ Result<Position> Shard::load(const Sections& sections, Position handed_over) {
     if (auto loaded = section.status(); !loaded)
       return Error{loaded.error().code, "subject " + name + ": " + loaded.error().message};
     const bool has_changed = changed.contains(name);
-    if (!has_changed) judged.saved_at = handed_over;
+    if (!has_changed) {
+      // At marks since, its origins stand as in its section: it does not come to them again while it reads back.
+      for (const auto& mark : s.marks)
+        if (mark->at >= judged.saved_at) judged.subject->mark(mark->at);
+      judged.saved_at = handed_over;
+    }
     judged.saved_reach = judged.subject->reach();
     judged.saved_pack = judged.subject->pack_hash();
     judged.saved = judged.saved_clock;  // restarts do not put the next section off

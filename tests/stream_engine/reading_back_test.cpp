@@ -1,6 +1,8 @@
 // How much of its log a restart reads again, and that it is enough.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -165,4 +167,49 @@ TEST_CASE("a baseline of a signal that fell silent before a restart goes on losi
   log.beats(600, 2'000), again.beats(600, 2'000);
   CHECK(log.collector.transitions.size() == 1);
   CHECK(again.digest() == log.digest());
+}
+
+TEST_CASE("a restart after another one, before which a re-keyed job had long been silent, reads its samples in time") {
+  const auto pack = SmallJob::load(
+      R"lua(signals { x = { kind = "gauge", unit = "none", owner = "rank", row = "1s", lateness = "1s" } })lua",
+      R"lua(
+      rule "hot" { per = "rank", every = "10s", shows = "hot", needs = { x = signal "x" { over = "20s" } },
+        evaluate = function(job) return job.x:mean():above(5) end })lua");
+  SmallJob whole{pack};
+  std::uint64_t offset = 0;
+  const auto heat = [&](double s) {
+    EntryBuilder b;
+    b.about("job");
+    b.sample(SmallJob::at(s), EntryBuilder::rank(0), std::array{EntryBuilder::Value{"x", 9.0, {}, false}});
+    stream::Entry entry = b.entry();
+    entry.origin_source = "node/0", entry.origin_offset = ++offset, entry.arrival = SmallJob::at(s);
+    whole.consume(entry, s);
+  };
+  heat(1), heat(2);
+  EntryBuilder of_another;
+  of_another.about("another");
+  of_another.sample(SmallJob::at(200), EntryBuilder::rank(0), std::array{EntryBuilder::Value{"x", 1.0, {}, false}});
+  whole.consume(of_another.entry(), 200);
+  for (double s = 210; s < 230; ++s) heat(s);
+  whole.relay_watermark(229, 230);
+  const auto last = static_cast<std::size_t>(whole.end());
+  whole.relay_watermark(240, 241);
+
+  SmallJob first{pack};
+  first.log = whole.log;
+  for (std::size_t number = 1; number <= 2; ++number) first.read(number);
+  auto sections = first.shard.take_sections(true);
+  first.read(3);
+  for (auto& [name, content] : first.shard.take_own_section()) sections[name] = content;
+  SmallJob second{pack};
+  second.log = whole.log;
+  const auto from = second.shard.load(sections, stream::Position{4});
+  REQUIRE(from);
+  for (auto number = std::max<std::size_t>(1, static_cast<std::size_t>(*from)); number < last; ++number)
+    second.read(number);
+  const auto later = second.shard.take_sections(true);
+  SmallJob third{pack};
+  third.restore(whole, later, static_cast<stream::Position>(last));
+  CHECK(third.shard.row_digests() == whole.shard.row_digests());
+  CHECK(third.shard.digests() == whole.shard.digests());
 }
