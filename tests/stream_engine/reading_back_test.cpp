@@ -169,7 +169,7 @@ TEST_CASE("a baseline of a signal that fell silent before a restart goes on losi
   CHECK(again.digest() == log.digest());
 }
 
-TEST_CASE("a restart after another one, before which a re-keyed job had long been silent, reads its samples in time") {
+TEST_CASE("samples that a silent re-keyed job sent after one restart are read back in time by the next one") {
   const auto pack = SmallJob::load(
       R"lua(signals { x = { kind = "gauge", unit = "none", owner = "rank", row = "1s", lateness = "1s" } })lua",
       R"lua(
