@@ -95,7 +95,7 @@ class Attempt {
     return over() ? Duration{0} : telemetry_.history().reach() + (clock - std::min(end_, clock));
   }
   [[nodiscard]] std::size_t state_bytes() const noexcept {
-    return (128u << 10) + telemetry_.history().estimated_bytes();
+    return (80u << 10) + telemetry_.history().estimated_bytes();
   }
 
   [[nodiscard]] const SignalTable& signals() const noexcept { return telemetry_.signals(); }

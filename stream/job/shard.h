@@ -51,7 +51,7 @@ class Shard {
   [[nodiscard]] Time clock() const noexcept;
   [[nodiscard]] bool sealed() const noexcept;  // the seal and everything that it ends are judged
   [[nodiscard]] std::size_t subjects() const noexcept;
-  // The state of all jobs, by an estimate that a restart and a replay make again: of an attempt 128 KiB, and of each
+  // The state of all jobs, by an estimate that a restart and a replay make again: of an attempt 80 KiB, and of each
   // signal that came 12 KiB, and 1.25 KiB for each member of the level that owns it. Without what waits.
   [[nodiscard]] std::size_t state_bytes() const noexcept;
   // The jobs that were refused since the last call, with the number of their records that were dropped. "": of the jobs

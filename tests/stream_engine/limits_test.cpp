@@ -35,7 +35,7 @@ const stream::LoadedPack& limits_pack() {
 }
 
 constexpr double day = 86'400;
-constexpr std::size_t two_jobs = 220u << 10;  // of state: a third one is refused
+constexpr std::size_t two_jobs = 150u << 10;  // of state: a third one is refused
 
 // An event of rank 0, or what begins and ends a job.
 void record(SmallJob& log, const std::string& job, double s, const char* event = "boom") {

@@ -189,7 +189,7 @@ TEST_CASE("a re-keyed record moves neither the log's clock nor another job") {
 }
 
 TEST_CASE("a finished job is forgotten a day after its end, and room is for the next") {
-  SmallJob log{heat_pack(), nullptr, {.most_state = 220u << 10}};
+  SmallJob log{heat_pack(), nullptr, {.most_state = 150u << 10}};
   const auto run = [&](const char* job, double s) {
     event(log, job, s, "start");
     heat(log, job, s + 1, 1);

@@ -77,7 +77,7 @@ TEST_CASE("whether there is room for a job does not depend on what waits") {
     job.consume(b.entry(), s);
   };
   stream::ShardOptions options;
-  options.most_state = 300'000;
+  options.most_state = 200'000;
   SmallJob job{pack, nullptr, options};
   sample(job, 1, "a", 0, 8);
   job.beats(1.5, 1.5);
