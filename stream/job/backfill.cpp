@@ -6,10 +6,9 @@ namespace tocsin::stream {
 
 Subject::Backfill::Backfill(const Subject& of, Position from, Time log_clock)
     : of_(of), from_(from), origins_(of.job_.controlled) {
+  // Without a mark there, the subject had no origins yet.
   const auto marked = std::ranges::find(of.marks_, from, &std::pair<Position, Origins>::first);
   if (marked != of.marks_.end()) origins_ = marked->second;
-  // Nothing has changed since the section: at the place they stood as in it. Else the subject began behind the place.
-  else if (!of.starts_.empty() && of.starts_.front().at < from) origins_ = of.origins_;
   begin(origins_.empty() ? log_clock : origins_.clock());
 }
 

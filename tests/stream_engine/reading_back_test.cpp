@@ -213,3 +213,34 @@ TEST_CASE("samples that a silent re-keyed job sent after one restart are read ba
   CHECK(third.shard.row_digests() == whole.shard.row_digests());
   CHECK(third.shard.digests() == whole.shard.digests());
 }
+
+TEST_CASE("samples of a job that came before its first re-keyed ones are read back in time") {
+  const auto pack = SmallJob::load(
+      R"lua(signals { x = { kind = "gauge", unit = "none", owner = "rank", row = "1s", lateness = "1s" } })lua",
+      R"lua(
+      rule "hot" { per = "rank", every = "10s", shows = "hot", needs = { x = signal "x" { over = "2m" } },
+        evaluate = function(job) return job.x:mean():above(5) end })lua");
+  SmallJob whole{pack};
+  std::uint64_t offset = 0;
+  const auto heat = [&](double s, bool rekeyed) {
+    EntryBuilder b;
+    b.about("job");
+    b.sample(SmallJob::at(s), EntryBuilder::rank(0), std::array{EntryBuilder::Value{"x", 9.0, {}, false}});
+    stream::Entry entry = b.entry();
+    if (rekeyed) entry.origin_source = "node/0", entry.origin_offset = ++offset, entry.arrival = SmallJob::at(s);
+    whole.consume(entry, s);
+  };
+  for (double s = 1; s < 400; ++s) heat(s, false);
+  for (double s = 400; s < 402; ++s) heat(s, true);
+  whole.relay_watermark(401, 402);
+  const auto last = static_cast<std::size_t>(whole.end());
+  whole.relay_watermark(430, 431);
+
+  SmallJob first{pack};
+  first.log = whole.log;
+  for (std::size_t number = 1; number < last; ++number) first.read(number);
+  SmallJob second{pack};
+  second.restore(whole, first.shard.take_sections(true), static_cast<stream::Position>(last));
+  CHECK(second.shard.row_digests() == whole.shard.row_digests());
+  CHECK(second.shard.digests() == whole.shard.digests());
+}
