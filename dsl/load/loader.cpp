@@ -92,15 +92,26 @@ struct Load {
     texts_of_script(source, rule);
   }
 
-  // A need of a compiled rule is no node of its own: one that reads it stands for it.
+  // A need of a compiled rule is no node of its own: one that reads it stands for it. Of a signal at whose records the
+  // rule runs, and that it does not read, it stays.
   void find_readers(stream::Rule& rule) const {
     std::vector<stream::NodeId> nodes{rule.hot};
     nodes.insert(nodes.end(), rule.cold.begin(), rule.cold.end());
+    const auto triggers = [&](const stream::Node& need) {
+      const auto of_signal = [&](stream::NodeId id) {
+        const auto& window = (*graph)[id].attributes.window;
+        return window && window->signal == need.attributes.window->signal;
+      };
+      return need.attributes.window && std::ranges::none_of(nodes, of_signal) &&
+             std::ranges::any_of(rule.every, [&](const stream::Trigger& trigger) {
+               return trigger.kind == stream::Trigger::Kind::record && trigger.signal == need.attributes.window->signal;
+             });
+    };
     std::erase_if(rule.needs, [&](auto& need) {
       const auto reader = std::ranges::find_if(
           nodes, [&](stream::NodeId id) { return stream::reads_same((*graph)[id], (*graph)[need.second]); });
       if (reader != nodes.end()) need.second = *reader;
-      return reader == nodes.end();
+      return reader == nodes.end() && !triggers((*graph)[need.second]);
     });
   }
   // Drops what tracing made on the way: steps of a longer expression, constants that were folded.

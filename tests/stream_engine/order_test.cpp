@@ -269,3 +269,18 @@ TEST_CASE("two messages of one number give points in one order, however they wer
   CHECK(newest(Way::other_order) == "22221111");
   CHECK(newest(Way::restored) == "22221111");
 }
+
+TEST_CASE("a rule runs at each record of a need that it does not read") {
+  SmallJob job{SmallJob::load(R"lua(signals {
+      heat = { kind = "gauge", unit = "none", owner = "rank" },
+      boom = { kind = "event", owner = "rank", fields = { code = "count" } } })lua",
+                              R"lua(
+      rule "hot" { per = "job", every = "boom", shows = "hot", needs = { heat = signal "heat" { over = "30s" }, boom = signal "boom" { over = "30s" } },
+        evaluate = function(job) return job.heat:max():max("job"):above(50) end })lua")};
+  for (double s = 1; s < 40; ++s) {
+    EntryBuilder b;
+    if (s == 10 || s == 20) b.event(SmallJob::at(s), EntryBuilder::rank(0), "boom", {});
+    job.consume(b, s);
+  }
+  CHECK(job.answers["hot"].size() == 2);
+}
