@@ -177,6 +177,7 @@ void RuleRun::adopt(RuleRun&& old) {
   const Duration memory = std::as_const(*this).seldom().answer_memory;
   *this = std::move(old);
   rule_ = rule, seldom().answer_memory = memory;
+  unchanged_since_ = last_tick_;  // earlier answers may not have been stored
   seldom().state = std::move(columns);
   seldom().held.clear();
   drop_empty();

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "tests/stream_engine/live_job.h"
+#include "tests/stream_engine/packs_by_hash.h"
 #include "tests/stream_engine/small_job.h"
 
 using namespace tocsin;
@@ -240,4 +241,26 @@ TEST_CASE("an alert that fires after a long silence says what is not covered any
     REQUIRE(log->collector.transitions.size() == 1);
     CHECK(log->collector.transitions[0].cannot_decide == std::vector<std::string>{"boom is missing: assumed no"});
   }
+}
+
+TEST_CASE("a rule that a reload adds knows what a rule before it answers, though not at ticks before the reload") {
+  const auto before = SmallJob::load(signals, base),
+             after = SmallJob::load(
+                 signals, base + rule("built", "base = finding \"base\", slow = signal \"slow\" { over = \"10s\" }",
+                                      "job.base:now() & job.slow:last():above(0)"));
+  PacksByHash packs;
+  packs.add(before);
+  packs.add(after);
+  SmallJob job{before, &packs};
+  for (double s = 1; s <= 300; ++s) {
+    EntryBuilder b;
+    b.sample(SmallJob::at(s), EntryBuilder::rank(0),
+             std::array{EntryBuilder::Value{"fast", 100, {}, false}, EntryBuilder::Value{"slow", 1, {}, false}});
+    job.consume(b, s);
+    if (s == 100) job.reload(after.pack->hash, 101, s);
+    job.beats(s, s);
+  }
+  CHECK(job.ever("built", 1, stream::Truth::unknown));  // at ticks of which `base` keeps no answer
+  CHECK(job.last("base", 1) == stream::Truth::yes);
+  CHECK(job.last("built", 1) == stream::Truth::yes);
 }
