@@ -106,11 +106,6 @@ void Evaluator::begin_tick() { state_->ready.clear(); }
 
 void Evaluator::forget() { state_->version = 0; }
 
-void Evaluator::forget_columns_of_masks(std::span<const NodeId> nodes) {
-  for (const NodeId id : nodes)
-    if (index(id) < state_->nodes && graph().step(id).mask_of_window()) state_->dirty.add(id), state_->ready.remove(id);
-}
-
 void Evaluator::forget_above(std::size_t mark) {
   State& state = *state_;
   for (std::size_t i = mark; i < state.nodes; ++i) {

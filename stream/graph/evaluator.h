@@ -75,9 +75,6 @@ class Evaluator {
   void prefetch_nodes() const noexcept;
   void begin_tick();
   void forget();  // computes everything again at the next run
-  // Computes what masks of windows among these are made of again at the next run. Where nothing came, such a mask stays
-  // no, and does not run; whether its window is known can have changed.
-  void forget_columns_of_masks(std::span<const NodeId> nodes);
   void forget_above(
       std::size_t mark);  // drops the nodes from here on: they were truncated, and others may get their ids
   void take_room();       // for all nodes, and not only those that the graph numbers first

@@ -20,7 +20,6 @@ void Judge::explain(RuleIndex index, Slot slot, AlertTransition& transition) {
     return;
   }
   if (!rule.scripted) {
-    evaluator_.forget_columns_of_masks(rule.hot);
     run_aside(rule.hot);  // it may have repeated its outcomes without an evaluation
     evaluator_.run(rule.cold);
   }
