@@ -169,28 +169,40 @@ TEST_CASE("a baseline of a signal that fell silent before a restart goes on losi
   CHECK(again.digest() == log.digest());
 }
 
-TEST_CASE("samples that a silent re-keyed job sent after one restart are read back in time by the next one") {
-  const auto pack = SmallJob::load(
+namespace {
+
+stream::LoadedPack hot_pack(const std::string& over) {
+  return SmallJob::load(
       R"lua(signals { x = { kind = "gauge", unit = "none", owner = "rank", row = "1s", lateness = "1s" } })lua",
       R"lua(
-      rule "hot" { per = "rank", every = "10s", shows = "hot", needs = { x = signal "x" { over = "20s" } },
+      rule "hot" { per = "rank", every = "10s", shows = "hot", needs = { x = signal "x" { over = ")lua" +
+          over + R"lua(" } },
         evaluate = function(job) return job.x:mean():above(5) end })lua");
+}
+
+// A sample of rank 0, directly, or re-keyed with the next of these offsets.
+void heat(SmallJob& log, double s, std::uint64_t* offset = nullptr) {
+  EntryBuilder b;
+  b.about("job");
+  b.sample(SmallJob::at(s), EntryBuilder::rank(0), std::array{EntryBuilder::Value{"x", 9.0, {}, false}});
+  stream::Entry entry = b.entry();
+  if (offset != nullptr)
+    entry.origin_source = "node/0", entry.origin_offset = ++*offset, entry.arrival = SmallJob::at(s);
+  log.consume(entry, s);
+}
+
+}  // namespace
+
+TEST_CASE("samples that a silent re-keyed job sent after one restart are read back in time by the next one") {
+  const auto pack = hot_pack("20s");
   SmallJob whole{pack};
   std::uint64_t offset = 0;
-  const auto heat = [&](double s) {
-    EntryBuilder b;
-    b.about("job");
-    b.sample(SmallJob::at(s), EntryBuilder::rank(0), std::array{EntryBuilder::Value{"x", 9.0, {}, false}});
-    stream::Entry entry = b.entry();
-    entry.origin_source = "node/0", entry.origin_offset = ++offset, entry.arrival = SmallJob::at(s);
-    whole.consume(entry, s);
-  };
-  heat(1), heat(2);
+  heat(whole, 1, &offset), heat(whole, 2, &offset);
   EntryBuilder of_another;
   of_another.about("another");
   of_another.sample(SmallJob::at(200), EntryBuilder::rank(0), std::array{EntryBuilder::Value{"x", 1.0, {}, false}});
   whole.consume(of_another.entry(), 200);
-  for (double s = 210; s < 230; ++s) heat(s);
+  for (double s = 210; s < 230; ++s) heat(whole, s, &offset);
   whole.relay_watermark(229, 230);
   const auto last = static_cast<std::size_t>(whole.end());
   whole.relay_watermark(240, 241);
@@ -215,23 +227,11 @@ TEST_CASE("samples that a silent re-keyed job sent after one restart are read ba
 }
 
 TEST_CASE("samples of a job that came before its first re-keyed ones are read back in time") {
-  const auto pack = SmallJob::load(
-      R"lua(signals { x = { kind = "gauge", unit = "none", owner = "rank", row = "1s", lateness = "1s" } })lua",
-      R"lua(
-      rule "hot" { per = "rank", every = "10s", shows = "hot", needs = { x = signal "x" { over = "2m" } },
-        evaluate = function(job) return job.x:mean():above(5) end })lua");
+  const auto pack = hot_pack("2m");
   SmallJob whole{pack};
   std::uint64_t offset = 0;
-  const auto heat = [&](double s, bool rekeyed) {
-    EntryBuilder b;
-    b.about("job");
-    b.sample(SmallJob::at(s), EntryBuilder::rank(0), std::array{EntryBuilder::Value{"x", 9.0, {}, false}});
-    stream::Entry entry = b.entry();
-    if (rekeyed) entry.origin_source = "node/0", entry.origin_offset = ++offset, entry.arrival = SmallJob::at(s);
-    whole.consume(entry, s);
-  };
-  for (double s = 1; s < 400; ++s) heat(s, false);
-  for (double s = 400; s < 402; ++s) heat(s, true);
+  for (double s = 1; s < 400; ++s) heat(whole, s);
+  for (double s = 400; s < 402; ++s) heat(whole, s, &offset);
   whole.relay_watermark(401, 402);
   const auto last = static_cast<std::size_t>(whole.end());
   whole.relay_watermark(430, 431);
